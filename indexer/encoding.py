@@ -1,0 +1,70 @@
+"""What the core needs from an encoder, and what it gives it. The encoders themselves live in `models`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A piece of text to encode in one pass, with the spans whose vectors are wanted.
+
+    `spans` are character offsets (start, end) into `text`; they may overlap and need no order.
+    A window has at most `Encoder.window_tokens` word pieces; `models` never cuts silently, it raises.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One pass over one window.
+
+    Attributes:
+        document: float32 [dims], unit length: the window's own vector.
+        tokens: Number of word pieces in the window, without special ones; the weight when windows are averaged.
+        mentions: float32 [n, dims], unit length, one row per span, in the order of the spans.
+        attention: float32 [n], attention received, summed over heads and layers and over the tokens of the span.
+    """
+
+    document: Floats
+    tokens: int
+    mentions: Floats
+    attention: Floats
+
+
+class Encoder(Protocol):
+    """Turns windows and phrases into unit vectors. Thread-safe for reading; loaded once per process."""
+
+    @property
+    def dims(self) -> int: ...
+
+    @property
+    def bundle(self) -> str:
+        """Provenance of every vector: bundle name, fingerprint and backend, e.g. ``minilm-base@1f0c9a2b+onnx-int8``."""
+        ...
+
+    @property
+    def window_tokens(self) -> int:
+        """Longest window, in word pieces without the special ones."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Word pieces of each text, without special ones."""
+        ...
+
+    def encode(self, windows: Sequence[Window]) -> list[Encoding]:
+        """Encode windows, in the order given. The same windows in the same call give the same vectors."""
+        ...
+
+    def encode_phrases(self, texts: Sequence[str]) -> Floats:
+        """Encode phrases or queries standing alone: float32 [len(texts), dims], unit length, in the order given."""
+        ...

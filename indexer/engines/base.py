@@ -1,0 +1,230 @@
+"""The Engine protocol: where documents live and are searched.
+
+One engine object serves one collection. It knows nothing of models or of the catalog: vectors come in and go out as
+float32 arrays of unit length, ids as strings. Every write may be repeated: the same rows twice leave the same state.
+`tests/contract` runs every engine through the same tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from indexer.records import (
+    Document,
+    MentionRow,
+    MetaValue,
+    MinedDocument,
+    PhraseRow,
+    Refinement,
+    StoredDocument,
+    Topic,
+    Vector,
+)
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One condition. `field` is ``topic``, ``keyphrase`` or the name of one of the user's own fields.
+
+    Conditions with ``=`` on the same field are alternatives (or); everything else must hold together (and). Equality
+    on strings is exact; a list-valued field matches when one of its values does. ``keyphrase`` compares the text
+    case-insensitively. Dates are ISO 8601 strings and compare as text.
+    """
+
+    field: str
+    operator: Operator
+    value: MetaValue
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One piece of a word query."""
+
+    text: str
+    kind: Literal["word", "phrase", "prefix"] = "word"
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class WordQuery:
+    """A parsed word query. `require_all`: every clause must match; otherwise one is enough. Negated ones never may."""
+
+    clauses: tuple[Clause, ...]
+    require_all: bool = True
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What one search asks of the engine in one round trip.
+
+    `words`, `vector` or both may be given; with neither, all documents under the filters match, in id order.
+    """
+
+    words: WordQuery | None = None
+    vector: Vector | None = None
+    filters: tuple[Filter, ...] = ()
+    limit: int = 100  # length of each ranking
+    facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a field of the user's
+    facet_size: int = 10
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Document ids, best first, with the engine's own scores (bm25, or cosine for vectors)."""
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    total: int  # all matches, not only those listed
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    """Rankings for the parts that were asked for, and facet counts.
+
+    Facets count all documents that match `words` (or, without words, all documents under the filters):
+    never only the nearest by vector. Each facet is (value, count), most frequent first, ties by value.
+    """
+
+    words: Ranking | None
+    meaning: Ranking | None
+    facets: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A piece of a field with the matched ranges in it, as offsets into `text`."""
+
+    field: str
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A row that the engine did not take, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """Counts and sizes, for `indexer status`."""
+
+    documents: int
+    mined: int
+    mentions: int
+    phrases: int
+    topics: int
+    bytes: int
+    description: str  # e.g. "local, SQLite 3.45.1"
+
+
+class Engine(Protocol):
+    """Store and search one collection. Errors are `SearchError` and its children."""
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def store(self, documents: Sequence[Document]) -> list[Refused]:
+        """Write title, text and meta; searchable by words when this returns.
+
+        A document whose content hash differs from the stored one loses what was mined from the old text; an equal
+        one is left as it is. All documents of one call become visible together.
+        """
+        ...
+
+    def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
+        """Replace keyphrases, topics, vector and mentions of stored documents. Unknown ids are refused."""
+        ...
+
+    def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
+        """Replace keyphrases and topics of mined documents (and the topics of their mentions); keep the vectors."""
+        ...
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove documents with their mentions. Unknown ids are ignored. Returns how many there were."""
+        ...
+
+    def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
+        """Write or overwrite phrase rows."""
+        ...
+
+    def delete_phrases(self, ids: Iterable[str]) -> None: ...
+
+    def write_topics(self, topics: Sequence[Topic]) -> None:
+        """Make these the topics of the collection; others disappear from the engine (the catalog remembers them)."""
+        ...
+
+    def compact(self) -> None:
+        """Give back the space of rows that were overwritten or removed, and refresh statistics. May be left out."""
+        ...
+
+    def close(self) -> None: ...
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def info(self) -> EngineInfo: ...
+
+    def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
+        """The documents with these ids, in the order given; unknown ones are left out."""
+        ...
+
+    def document_ids(self) -> Iterator[str]:
+        """All ids, ascending."""
+        ...
+
+    def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
+        """Mention rows of these documents, with vectors, by document in the order given, then by score, best first."""
+        ...
+
+    def mentions_by_phrase(
+        self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
+    ) -> Iterator[list[MentionRow]]:
+        """Mention rows grouped by phrase, in the order of phrase ids; all phrases when `phrase_ids` is None.
+
+        At most `limit` rows of each phrase carry a vector that was read (chosen by hash of document id, so that the
+        choice does not depend on the order of writing); of the others `vector` is an empty array.
+        """
+        ...
+
+    def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
+        """In how many documents each phrase has a mention row; 0 for unknown ones."""
+        ...
+
+    def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
+        """Phrase rows in the order given; unknown ones are left out."""
+        ...
+
+    def phrase_ids(self) -> Iterator[str]: ...
+
+    def topics(self) -> list[Topic]:
+        """All topics, largest first."""
+        ...
+
+    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
+        """Documents that have the topic, heaviest first."""
+        ...
+
+    # -- searching ----------------------------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest) -> SearchAnswer: ...
+
+    def highlights(
+        self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
+    ) -> Mapping[str, tuple[Fragment, ...]]:
+        """Pieces of title and text of these documents with the matched words marked, best first."""
+        ...
+
+    def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
+        """Phrase rows by cosine, best first."""
+        ...
+
+    def nearest_mentions(
+        self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
+    ) -> list[tuple[MentionRow, float]]:
+        """Mention rows by cosine, best first; `filters` are on their documents."""
+        ...

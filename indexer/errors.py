@@ -1,0 +1,119 @@
+"""Everything that can go wrong, as one tree.
+
+IndexerError
+├── SettingsError            a setting is missing or unusable
+├── InputError               a file or record from the user is unusable
+├── QueryError               a search, filter or id from the user cannot be understood
+├── NotFound                 the document, topic, bundle or collection asked for is not there
+├── CatalogError             the catalog database cannot be used
+├── SearchError
+│   ├── EngineUnavailable    retryable: no answer, locked, 429, 503
+│   ├── MappingMismatch      the index and what the program expects disagree
+│   └── WriteRefused         the engine refused documents
+├── ModelError
+│   ├── BundleMissing
+│   ├── BundleIncompatible   saved by a newer or older format, or for other data
+│   └── BackendUnavailable   the encoder cannot run in the way asked for
+└── TrainingError
+    ├── NotEnoughData
+    └── LossDiverged
+
+Each class takes one message, so Celery's JSON backend (`cls(*args)`) and pickle can both rebuild it; facts for
+programs go in keyword attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class IndexerError(Exception):
+    """Base of every error this application raises on purpose.
+
+    `hint` is the next thing the reader can do; `facts` is for logs and tests.
+    """
+
+    exit_code: ClassVar[int] = 1
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.facts = facts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), self.hint, self.facts)
+
+
+def _rebuild(kind: type[IndexerError], message: str, hint: str, facts: dict[str, Any]) -> IndexerError:
+    return kind(message, hint=hint, **facts)
+
+
+class SettingsError(IndexerError):
+    """A setting is missing or unusable."""
+
+    exit_code = 2
+
+
+class InputError(IndexerError):
+    """A file or record from the user is unusable. The message begins with FILE:LINE where a line is known."""
+
+
+class QueryError(IndexerError):
+    """A search, a filter or an option cannot be understood."""
+
+    exit_code = 2
+
+
+class NotFound(IndexerError):
+    """The document, topic, bundle or collection asked for is not there."""
+
+
+class CatalogError(IndexerError):
+    """The catalog database cannot be used."""
+
+
+class SearchError(IndexerError):
+    """The engine could not do what was asked."""
+
+
+class EngineUnavailable(SearchError):
+    """No answer, a locked file, or an answer that says to come back later."""
+
+    retryable = True
+
+
+class MappingMismatch(SearchError):
+    """What is stored and what the program expects disagree, for example on the vector length."""
+
+
+class WriteRefused(SearchError):
+    """The engine refused documents; the message carries the first reasons."""
+
+
+class ModelError(IndexerError):
+    """A model cannot be used."""
+
+
+class BundleMissing(ModelError):
+    """There is no such bundle."""
+
+
+class BundleIncompatible(ModelError):
+    """The bundle was saved in a format that this version does not read, or for another base model."""
+
+
+class BackendUnavailable(ModelError):
+    """The encoder cannot run in the way asked for on this machine."""
+
+
+class TrainingError(IndexerError):
+    """A training run cannot go on."""
+
+
+class NotEnoughData(TrainingError):
+    """There is too little text to learn from."""
+
+
+class LossDiverged(TrainingError):
+    """The loss became NaN or infinite."""

@@ -1,0 +1,190 @@
+"""The nouns of the application: frozen dataclasses, no behaviour beyond their own data.
+
+All character offsets inside the pipeline count in `Document.content` (title, blank line, text), so that one number
+line serves sentences, windows and mentions. What leaves the program (`Place`) counts in the field itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]  # unit length, [dims]
+MetaValue = str | int | float | bool | list[str]
+
+TITLE_GAP = "\n\n"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document as it was read; `meta` holds the user's own fields."""
+
+    id: str
+    text: str
+    title: str = ""
+    meta: Mapping[str, MetaValue] = field(default_factory=dict)
+    source: str = ""  # where it came from, "FILE" or "FILE:LINE", for messages and --delete-missing
+
+    @cached_property
+    def content(self) -> str:
+        """Title, blank line, text: what is mined. `content[offset]` is what offsets count in."""
+        return f"{self.title}{TITLE_GAP}{self.text}" if self.title else self.text
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Changes when anything that is stored changes."""
+        data = json.dumps([self.title, self.text, dict(self.meta)], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    @property
+    def text_start(self) -> int:
+        """Where `text` begins in `content`."""
+        return len(self.title) + len(TITLE_GAP) if self.title else 0
+
+    def place(self, start: int, end: int) -> Place:
+        """Turn a range of `content` into a range of the field that it stands in."""
+        if start >= self.text_start:
+            return Place("text", start - self.text_start, end - self.text_start)
+        return Place("title", start, min(end, len(self.title)))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A character range of one field of the original document."""
+
+    field: str  # "title" or "text"
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A range of `Document.content`; never crosses from title to text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One occurrence of a phrase: a range of `Document.content`, inside one sentence."""
+
+    start: int
+    end: int
+    phrase: str  # normal form, see indexer.text.normal_form
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `prepare` knows of a document: offsets only, in order of appearance."""
+
+    sentences: tuple[Sentence, ...]
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True)
+class Keyphrase:
+    """A phrase chosen for a document. Absent keyphrases have no places."""
+
+    phrase_id: str
+    text: str  # readable surface
+    score: float  # 0..1, comparable inside one document
+    places: tuple[Place, ...] = ()
+
+    @property
+    def present(self) -> bool:
+        return bool(self.places)
+
+
+@dataclass(frozen=True)
+class TopicWeight:
+    """One of a document's topics; the weights of a document sum to at most 1, the rest is without a topic."""
+
+    topic_id: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class MentionRow:
+    """One phrase kept for one document. `_id` = document id + phrase id."""
+
+    document_id: str
+    phrase_id: str
+    phrase: str  # normal form
+    surface: str  # as it first stands in the document
+    score: float  # base score, without what the collection knows
+    places: tuple[Place, ...]  # every occurrence
+    sentence: str  # the sentence of the first occurrence
+    vector: Vector  # mean over its occurrences in this document
+    topic: str | None = None
+
+
+@dataclass(frozen=True)
+class MinedDocument:
+    """Everything that mining adds to a stored document. Written as a whole, replaces what was there."""
+
+    id: str
+    vector: Vector
+    keyphrases: tuple[Keyphrase, ...]  # best first
+    topics: tuple[TopicWeight, ...]  # heaviest first
+    mentions: tuple[MentionRow, ...]
+    bundle: str
+    run: str
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """New keyphrases and topics for a document whose vectors stay as they are."""
+
+    id: str
+    keyphrases: tuple[Keyphrase, ...]
+    topics: tuple[TopicWeight, ...]
+    mention_topics: Mapping[str, str | None]  # phrase id ► topic id
+    run: str
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document as the engine has it."""
+
+    document: Document
+    keyphrases: tuple[Keyphrase, ...] = ()
+    topics: tuple[TopicWeight, ...] = ()
+    vector: Vector | None = None  # only when asked for
+    bundle: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class PhraseRow:
+    """A phrase of the collection: a keyphrase somewhere, or standing in two documents or more."""
+
+    phrase_id: str
+    phrase: str  # normal form
+    surfaces: tuple[str, ...]  # most frequent first
+    documents: int
+    topics: tuple[str, ...]  # most frequent first
+    vector: Vector
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A mined topic. The id is permanent, the label may change, a name given by hand stays."""
+
+    id: str  # "t-000042"
+    label: str
+    phrases: tuple[str, ...]  # leading phrases, best first
+    size: int  # documents that have it
+    centroid: Vector  # in the encoder's space
+    named_by_hand: bool = False
+
+
+def phrase_id(phrase: str) -> str:
+    """Id of a phrase: a hash of its normal form, 16 hexadecimal digits."""
+    return hashlib.sha1(phrase.encode("utf-8", "surrogatepass")).hexdigest()[:16]
