@@ -1,0 +1,231 @@
+"""The settings: one frozen object, read once at start, checked before any work.
+
+The nearer thing wins: flags ► environment (`INDEXER_*`) ► `indexer.toml` ► the defaults here. The file is the
+one that `INDEXER_CONFIG` names, or `indexer.toml` in the current folder. docs/settings.md lists all settings.
+
+This module imports pydantic; import it inside commands, so that `--help` does not wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from indexer.errors import SettingsError
+from indexer.log import Format, Level, get_logger, masked
+
+PREFIX = "INDEXER_"
+FILE = "indexer.toml"
+NOT_SETTINGS = {"INDEXER_CONFIG"}  # names of ours in the environment that are no fields
+
+Backend = Literal["auto", "torch-fp32", "torch-bf16", "onnx-fp32", "onnx-int8"]
+
+
+def _matching(pattern: str) -> AfterValidator:
+    """Refuse a text that the pattern does not match as a whole; the message comes from the field's `must`."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"does not match {pattern}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _setting(default: Any, about: str, must: str, **limits: Any) -> Any:
+    """A field with its sentence for the docs and the end of its error message ("it must …")."""
+    return Field(default, description=about, json_schema_extra={"must": must}, **limits)
+
+
+class Settings(BaseSettings):
+    """All settings. Make one with `load_settings`, which gives errors a reader can act on."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", validate_default=True
+    )
+
+    home: Annotated[Path, AfterValidator(Path.expanduser)] = _setting(
+        Path(".indexer"), "Folder for everything that is kept on this machine.", "be a folder"
+    )
+    engine: Annotated[str, _matching(r"local|https?://[^\s/]+\S*")] = _setting(
+        "local",
+        "Where documents live: `local`, or the URL of an Elasticsearch.",
+        "be 'local' or begin with http:// or https://",
+    )
+    database: Annotated[str, _matching(r"|(sqlite|postgres(ql)?)(\+\w+)?://\S.*")] = _setting(
+        "",
+        "The catalog, as an SQLAlchemy URL. Empty means `catalog.sqlite` in the home.",
+        "begin with sqlite:/// or postgresql+psycopg://",
+    )
+    broker: Annotated[str, _matching(r"|\w+://\S*")] = _setting(
+        "",
+        "Redis or RabbitMQ for the workers. Empty means everything runs in this process.",
+        "be empty or a URL such as redis://host:6379/0 or amqp://host",
+    )
+    collection: Annotated[str, _matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")] = _setting(
+        "main",
+        "Name of the collection that commands work on.",
+        "have 1 to 64 letters, digits, - and _, and begin with a letter or digit",
+    )
+    bundle: Annotated[str, _matching(r"\S(.*\S)?")] = _setting(
+        "minilm-base", "Encoder for a new collection: the name of a bundle, or its folder.", "name a bundle"
+    )
+    backend: Backend = _setting(
+        "auto",
+        "What the encoder runs on: `auto` measures and chooses.",
+        "be one of auto, torch-fp32, torch-bf16, onnx-fp32 and onnx-int8",
+    )
+    threads: int = _setting(0, "CPU threads to use; 0 means all cores.", "be a whole number from 0", ge=0)
+    tagger: Annotated[str, _matching(r"\S(.*\S)?")] = _setting(
+        "auto",
+        "spaCy pipeline that finds candidate phrases: `auto`, a name or a folder.",
+        "be 'auto', or name a spaCy pipeline",
+    )
+    mentions: bool = _setting(
+        True,
+        "Keep a row with a vector for each phrase of each document. Needed to search phrases in context.",
+        "be true or false",
+    )
+    keyphrases: int = _setting(
+        10, "Keyphrases kept for each document.", "be a whole number from 0 to 1000", ge=0, le=1000
+    )
+    max_document_bytes: int = _setting(
+        50_000_000,
+        "Longest text of one document, in bytes; longer ones go to the dead letters.",
+        "be a whole number from 1",
+        ge=1,
+    )
+    log_level: Level = _setting(
+        "warning", "Least serious log line that is shown.", "be one of debug, info, warning and error"
+    )
+    log_format: Format = _setting(
+        "text", "`text` for people, `json` for one JSON object per line.", "be 'text' or 'json'"
+    )
+
+    def model_post_init(self, context: Any) -> None:
+        if not self.database:
+            file = (self.home / "catalog.sqlite").absolute().as_posix()
+            object.__setattr__(self, "database", f"sqlite:///{file}")  # frozen for everybody else
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        return self.shown().items()
+
+    def shown(self) -> dict[str, Any]:
+        """All values as plain data that may be printed: passwords are masked."""
+        return {
+            name: masked(value) if isinstance(value, str) else value
+            for name, value in self.model_dump(mode="json").items()
+        }
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *sources: PydanticBaseSettingsSource, **named: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return named["init_settings"], named["env_settings"], _File(settings_cls)
+
+
+def load_settings(**flags: object) -> Settings:
+    """Read and check all settings.
+
+    Args:
+        flags: Values that win over everything else; those that are None count as not given.
+
+    Raises:
+        SettingsError: A value is unusable, or `indexer.toml` has an unknown key. The message names the setting,
+            where the value came from, what was found and what was expected.
+    """
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    _refuse_unknown(given, "The option")
+    _warn_of_unknown_names(os.environ)
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        problems = [_explained(str(e["loc"][0]), e["input"], given) for e in error.errors()]
+        raise SettingsError(" ".join(problems), hint="docs/settings.md lists the settings.") from error
+
+
+class _File(PydanticBaseSettingsSource):
+    """`indexer.toml`. A relative `home` in it counts from the folder of the file."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError  # not called: __call__ gives all values at once
+
+    def __call__(self) -> dict[str, Any]:
+        path = _file()
+        if path is None:
+            return {}
+        values = _file_values(path)
+        _refuse_unknown(values, f"{path}:")
+        if isinstance(values.get("home"), str):
+            values["home"] = path.parent / Path(values["home"]).expanduser()
+        return values
+
+
+def _file() -> Path | None:
+    named = os.environ.get("INDEXER_CONFIG")
+    if not named:
+        return Path(FILE) if Path(FILE).is_file() else None
+    path = Path(named).expanduser()
+    if not path.is_file():
+        raise SettingsError(f"INDEXER_CONFIG is '{named}'; there is no such file.")
+    return path
+
+
+def _file_values(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _refuse_unknown(values: Mapping[str, Any], where: str) -> None:
+    for name in values:
+        if name not in Settings.model_fields:
+            raise SettingsError(
+                f"{where} '{name}' is not a setting.{_nearest(name)}",
+                hint=f"Known settings: {', '.join(Settings.model_fields)}.",
+            )
+
+
+def _warn_of_unknown_names(environment: Mapping[str, str]) -> None:
+    """A warning, not an error: Kubernetes puts INDEXER_PORT and such there for a service called "indexer"."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | NOT_SETTINGS
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and not name.startswith(PREFIX + "TEST_") and name not in known:
+            nearest = " ".join(get_close_matches(name, known, n=1))
+            get_logger(__name__).warning("environment_name_unknown", name=name, did_you_mean=nearest)
+
+
+def _nearest(name: str) -> str:
+    close = get_close_matches(name.lower().replace("-", "_"), Settings.model_fields, n=1)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def _explained(name: str, found: Any, flags: Mapping[str, Any]) -> str:
+    """One sentence: the setting and where it came from, what was found, what was expected."""
+    in_environment = {key.upper(): key for key in os.environ}
+    path = _file()
+    if name in flags:
+        where = f"The option '{name}'"
+    elif key := in_environment.get(PREFIX + name.upper()):
+        where = key
+    else:
+        where = f"{path}: '{name}'"
+    extra = Settings.model_fields[name].json_schema_extra
+    must = extra["must"] if isinstance(extra, dict) else "be something else"
+    return f"{where} is {_shown(found)}; it must {must}."
+
+
+def _shown(value: Any) -> str:
+    return f"'{masked(str(value))}'" if isinstance(value, str | Path) else masked(repr(value))
