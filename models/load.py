@@ -1,0 +1,47 @@
+"""From a bundle's name to an encoder that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from indexer.errors import BackendUnavailable
+from models.backends import Backend
+from models.bundle import Bundle
+from models.encoder import WindowEncoder
+from models.hardware import physical_cores
+from models.registry import Registry
+
+DEFAULT = "minilm-base"
+BACKENDS = ("torch-fp32", "torch-bf16", "torch")
+
+
+def load_encoder(
+    name: str = DEFAULT, *, home: Path, backend: str = "auto", threads: int = 0
+) -> WindowEncoder:
+    """Load the encoder of a bundle.
+
+    Args:
+        name: A bundle of the home or a shipped one.
+        home: The program's folder; bundles, exported graphs and the choice of the backend are kept in it.
+        backend: One of `BACKENDS`, or ``auto`` for the fastest one that is accurate enough on this machine.
+        threads: Threads of the matrix products; 0 = the physical cores available to this process.
+
+    Raises:
+        BundleMissing, BundleIncompatible: The bundle cannot be used.
+        BackendUnavailable: There is no such backend, or it cannot run here.
+    """
+    bundle = Registry(home).get(name)
+    return WindowEncoder(
+        bundle, make_backend(bundle, backend, home=home, threads=threads or physical_cores())
+    )
+
+
+def make_backend(bundle: Bundle, name: str, *, home: Path, threads: int) -> Backend:
+    """Load the network of a bundle for one backend."""
+    if name == "auto":
+        name = "torch-fp32"
+    if name not in BACKENDS:
+        raise BackendUnavailable(f"There is no backend '{name}'. Available: auto, {', '.join(BACKENDS)}.")
+    from models.backends.with_torch import TorchBackend  # imported here: torch takes seconds
+
+    return TorchBackend(bundle, name, threads)

@@ -1,0 +1,78 @@
+"""Which bundles there are: those shipped with the program, and those in the home, which come first."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from indexer.errors import BundleMissing, ModelError
+from models.bundle import CARD, Bundle, read_bundle
+
+SHIPPED = Path(__file__).parent / "bundles"
+
+
+class Registry:
+    """Bundles by name. A bundle in the home hides a shipped one of the same name."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "bundles"
+
+    def path(self, name: str) -> Path:
+        """Folder of a bundle.
+
+        Raises:
+            BundleMissing: There is no bundle of this name; the message lists those there are.
+        """
+        for folder in (self.folder, SHIPPED):
+            if name in _names(folder):
+                return folder / name
+        raise BundleMissing(
+            f"There is no bundle '{name}'. Available: {', '.join(self.list()) or 'none'}.",
+            hint="List them: indexer models list. Import one: indexer models import --help.",
+        )
+
+    def list(self) -> list[str]:
+        """Names of all bundles, sorted."""
+        return sorted({*_names(self.folder), *_names(SHIPPED)})
+
+    def get(self, name: str) -> Bundle:
+        """Read a bundle by name."""
+        return read_bundle(self.path(name))
+
+    def add(self, folder: Path) -> Bundle:
+        """Copy the bundle in `folder` into the home, under the name it carries; one of that name is replaced.
+
+        Raises:
+            BundleMissing, BundleIncompatible: There is no usable bundle in `folder`.
+        """
+        bundle = read_bundle(folder)
+        if Path(bundle.name).name != bundle.name or not bundle.name:
+            raise ModelError(
+                f"'{bundle.name}' cannot be the name of a bundle: it must be a plain folder name."
+            )
+        target = self.folder / bundle.name
+        if target.resolve() == folder.resolve():
+            return bundle
+        part = self.folder / f".{bundle.name}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(folder, part)
+        shutil.rmtree(target, ignore_errors=True)
+        part.rename(target)
+        return read_bundle(target)
+
+    def remove(self, name: str) -> None:
+        """Delete a bundle from the home.
+
+        Raises:
+            BundleMissing: There is no bundle of this name.
+            ModelError: It is shipped with the program.
+        """
+        path = self.path(name)
+        if path.parent == SHIPPED:
+            raise ModelError(f"Bundle '{name}' is shipped with the program and cannot be removed.")
+        shutil.rmtree(path)
+
+
+def _names(folder: Path) -> list[str]:
+    """Folders that have a description of a bundle. Names that begin with a dot are unfinished copies."""
+    return [path.parent.name for path in folder.glob(f"*/{CARD}") if not path.parent.name.startswith(".")]
