@@ -3,9 +3,9 @@
     log = get_logger(__name__)
     log.warning("document_buried", id=document.id, stage="encode", reason=str(error))
 
-Quiet unless asked: warnings and errors only; `-v` adds info, `-vv` debug. A program that embeds this package and
-has configured structlog itself keeps its own configuration. structlog is imported on first use, so that `--help`
-does not wait for it.
+Quiet unless asked: warnings and errors only; `-v` adds info, `-vv` debug. A program that embeds this package
+and has configured structlog itself keeps its own configuration. structlog is imported on first use, so that
+`--help` does not wait for it.
 """
 
 from __future__ import annotations

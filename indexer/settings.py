@@ -140,8 +140,8 @@ def load_settings(**flags: object) -> Settings:
         flags: Values that win over everything else; those that are None count as not given.
 
     Raises:
-        SettingsError: A value is unusable, or `indexer.toml` has an unknown key. The message names the setting,
-            where the value came from, what was found and what was expected.
+        SettingsError: A value is unusable, or `indexer.toml` has an unknown key. The message names the
+            setting, where the value came from, what was found and what was expected.
     """
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     _refuse_unknown(given, "The option")

@@ -1,0 +1,153 @@
+"""What goes into the catalog and comes out of it: frozen dataclasses, free of SQL. All times are UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+DocumentState = Literal[
+    "stored", "mined", "done"
+]  # text in the engine; vectors written; keyphrases and topics final
+RunState = Literal["running", "finished", "failed", "interrupted"]
+TopicState = Literal["live", "retired"]
+LineageKind = Literal["kept", "split", "merged", "born", "retired", "hand"]
+Stage = Literal["read", "store", "prepare", "encode", "write"]
+
+DOCUMENT_STATES: tuple[DocumentState, ...] = ("stored", "mined", "done")
+RUN_STATES: tuple[RunState, ...] = ("running", "finished", "failed", "interrupted")
+TOPIC_STATES: tuple[TopicState, ...] = ("live", "retired")
+LINEAGE_KINDS: tuple[LineageKind, ...] = ("kept", "split", "merged", "born", "retired", "hand")
+STAGES: tuple[Stage, ...] = ("read", "store", "prepare", "encode", "write")
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One document as the catalog knows it."""
+
+    id: str
+    content_hash: str
+    state: DocumentState = "stored"
+    bundle: str = ""  # what made its vectors, as Encoder.bundle says it
+    run: str = ""  # the run that read it last
+    source: str = ""  # FILE or FILE:LINE
+    topic_fit: str = ""  # run of the fit that its topics come from
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of index, enrich, retrain and so on."""
+
+    id: str  # sorts by time
+    collection: str
+    kind: str
+    state: RunState
+    started_at: datetime
+    finished_at: datetime | None
+    options: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    error: str
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A document, or a place in a file, that could not be processed: to be buried."""
+
+    source: str
+    stage: Stage
+    reason: str
+    document_id: str = ""  # "" when reading failed before there was one
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A buried letter."""
+
+    source: str
+    stage: Stage
+    reason: str  # of the last attempt
+    document_id: str
+    attempts: int
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True)
+class TopicEntry:
+    """A topic as the catalog remembers it, for ever; the engine has the live ones, with centroids."""
+
+    number: int
+    label: str
+    phrases: tuple[str, ...] = ()  # leading phrases, best first
+    size: int = 0  # documents that have it
+    named_by_hand: bool = False
+    state: TopicState = "live"
+    born_run: str = ""
+    retired_run: str = ""
+
+    @property
+    def id(self) -> str:
+        return topic_id(self.number)
+
+
+@dataclass(frozen=True)
+class LineageEntry:
+    """What became of a topic in a run. `old_id` is None for a born topic, `new_id` for a retired one."""
+
+    run: str
+    old_id: str | None
+    new_id: str | None
+    kind: LineageKind
+    score: float = 0.0  # similarity of the match
+    at: datetime | None = None  # set when it is recorded
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The arrays that assign topics, and where they come from. Named by the run that made it."""
+
+    run: str
+    bundle: str
+    created_at: datetime
+    live: bool
+    info: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class BundleEntry:
+    """A bundle that this collection has used or tried."""
+
+    name: str
+    fingerprint: str
+    path: str = ""
+    parent: str = ""  # name of the bundle it was trained from
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None  # set when it is recorded
+
+
+@dataclass(frozen=True)
+class LockHolder:
+    """Who is writing to a collection."""
+
+    owner: str  # e.g. "indexer index"
+    pid: int
+    host: str
+    since: datetime
+    expires_at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.owner} (process {self.pid} on {self.host}, since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+def topic_id(number: int) -> str:
+    """The permanent id of a topic: ``t-000042``."""
+    return f"t-{number:06d}"
+
+
+def topic_number(id: str) -> int:
+    """The number in a topic id; -1 when it is none."""
+    return int(id[2:]) if id.startswith("t-") and id[2:].isdecimal() else -1

@@ -1,0 +1,172 @@
+"""The ledger: which documents there are, what their text was, and how far each has come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+
+from indexer.catalog.database import CHUNK, Database, chunks, now, storable
+from indexer.catalog.entries import DOCUMENT_STATES, DocumentState, LedgerEntry
+from indexer.catalog.tables import DocumentRow as D
+
+COLUMNS = (D.id, D.content_hash, D.state, D.bundle, D.run, D.source, D.topic_fit)
+
+
+class Ledger(Database):
+    def ledger(self, collection: str, ids: Sequence[str]) -> dict[str, LedgerEntry]:
+        """What is known of these documents; unknown ones are left out."""
+        found: dict[str, LedgerEntry] = {}
+        with self._reading() as connection:
+            for some in chunks(ids):
+                query = select(*COLUMNS).where(D.collection == collection, D.id.in_(some))
+                for row in connection.execute(query):
+                    found[row.id] = LedgerEntry(*row)  # type: ignore[arg-type]  # the state is checked by the table
+        return found
+
+    def record(self, collection: str, entries: Iterable[LedgerEntry]) -> int:
+        """Write or overwrite entries of documents that were read, and so seen by the run they name.
+
+        Each 1,000 are one transaction, so the iterable may be long and slow. For what a later step did to a
+        document use `mark`: it does not claim that the document was seen.
+
+        Returns:
+            How many were written.
+        """
+        written = 0
+        statement = self._upsert(
+            D,
+            update=(
+                *("content_hash", "source", "state", "bundle", "run", "topic_fit"),
+                *("seen_run", "updated_at"),
+            ),
+        )
+        for some in chunks(entries):
+            at = now()
+            by_id = {entry.id: entry for entry in some}
+            rows = [
+                {
+                    "collection": collection,
+                    "id": entry.id,
+                    "content_hash": entry.content_hash,
+                    "source": storable(entry.source),
+                    "state": entry.state,
+                    "bundle": entry.bundle,
+                    "run": entry.run,
+                    "topic_fit": entry.topic_fit,
+                    "seen_run": entry.run,
+                    "updated_at": at,
+                }
+                for _, entry in sorted(
+                    by_id.items()
+                )  # one order for all writers, so that none waits in a circle
+            ]
+            with self._writing() as connection:
+                connection.execute(statement, rows)
+            written += len(rows)
+        return written
+
+    def mark(
+        self,
+        collection: str,
+        ids: Iterable[str],
+        *,
+        state: DocumentState | None = None,
+        topic_fit: str | None = None,
+        bundle: str | None = None,
+        run: str | None = None,
+    ) -> None:
+        """Set what is given for these documents and leave the rest. Unknown ids are ignored."""
+        given = {"state": state, "topic_fit": topic_fit, "bundle": bundle, "run": run}
+        values = {name: value for name, value in given.items() if value is not None}
+        self._set(collection, ids, **values)
+
+    def touch(self, collection: str, ids: Iterable[str], run: str) -> None:
+        """Note that `run` has seen these documents; nothing else about them changes."""
+        self._set(collection, ids, seen_run=run)
+
+    def forget(self, collection: str, ids: Iterable[str]) -> int:
+        """Remove these documents from the ledger. Returns how many there were."""
+        removed = 0
+        for some in chunks(sorted(set(ids))):
+            with self._writing() as connection:
+                removed += connection.execute(
+                    delete(D).where(D.collection == collection, D.id.in_(some))
+                ).rowcount
+        return removed
+
+    def ids(
+        self, collection: str, state: DocumentState | None = None, source_prefix: str | None = None
+    ) -> Iterator[str]:
+        """Ids, ascending by code point. Entries may be changed while this is read.
+
+        Args:
+            state: Only documents in this state.
+            source_prefix: Only documents whose source begins with this text.
+        """
+        conditions: list[ColumnElement[bool]] = []
+        if state is not None:
+            conditions.append(D.state == state)
+        if source_prefix:
+            start = storable(source_prefix)
+            conditions.append(D.source.between(start, start + "\U0010ffff"))
+        for id_, _ in self._pages(collection, *conditions):
+            yield id_
+
+    def unseen(self, collection: str, sources: Sequence[str], run: str) -> Iterator[str]:
+        """Ids of documents that lie under one of these sources and that `run` has not seen, ascending.
+
+        A source lies under itself, FILE:LINE under FILE, and FOLDER/FILE under FOLDER. Sources are compared
+        as texts: give them as they were given when the documents were recorded.
+        """
+        roots = Roots(sources)
+        for id_, source in self._pages(collection, D.seen_run != run):
+            if source in roots:
+                yield id_
+
+    def count(self, collection: str) -> dict[DocumentState, int]:
+        """How many documents are in each state."""
+        query = select(D.state, func.count()).where(D.collection == collection).group_by(D.state)
+        with self._reading() as connection:
+            found = {row[0]: row[1] for row in connection.execute(query)}
+        return {state: found.get(state, 0) for state in DOCUMENT_STATES}
+
+    def _set(self, collection: str, ids: Iterable[str], **values: str) -> None:
+        if not values:
+            return
+        for some in chunks(sorted(set(ids))):
+            statement = update(D).where(D.collection == collection, D.id.in_(some))
+            with self._writing() as connection:
+                connection.execute(statement.values(**values, updated_at=now()))
+
+    def _pages(self, collection: str, *conditions: ColumnElement[bool]) -> Iterator[tuple[str, str]]:
+        """Id and source by id, a page at a time: no transaction stays open while the caller works."""
+        query = (
+            select(D.id, D.source).where(D.collection == collection, *conditions).order_by(D.id).limit(CHUNK)
+        )
+        last: str | None = None
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(query if last is None else query.where(D.id > last)).all()
+            for row in rows:
+                yield row.id, row.source
+            if len(rows) < CHUNK:
+                return
+            last = rows[-1].id
+
+
+class Roots:
+    """Sources that others may lie under: ``"notes/a.jsonl:17" in Roots(["notes"])``."""
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._sources = {storable(source).rstrip("/\\") for source in sources}
+
+    def __contains__(self, source: str) -> bool:
+        path = source.rstrip("/\\")
+        if path in self._sources:
+            return True
+        file = re.sub(r":\d+\Z", "", path)
+        return file in self._sources or any(
+            file[: cut.start()] in self._sources for cut in re.finditer(r"[/\\]", file)
+        )

@@ -1,0 +1,115 @@
+"""Dead letters: what could not be processed, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, select, text, update
+
+from indexer.catalog.database import Database, chunks, now, storable
+from indexer.catalog.entries import STAGES, DeadLetter, Letter, Stage
+from indexer.catalog.ledger import Roots
+from indexer.catalog.tables import LetterRow as L
+
+COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L.last_at)
+
+
+class DeadLetters(Database):
+    def bury(self, collection: str, letters: Iterable[Letter]) -> None:
+        """Keep what could not be processed. The same failure again is one more attempt."""
+        statement = self._insert(L)
+        statement = statement.on_conflict_do_update(
+            index_elements=["collection", "source", "document_id", "stage"],
+            index_where=text("resolved_at IS NULL"),
+            set_={
+                "attempts": L.attempts + 1,
+                "reason": statement.excluded.reason,
+                "last_at": statement.excluded.last_at,
+            },
+        )
+        for some in chunks(letters):
+            at = now()
+            rows = [
+                {
+                    "collection": collection,
+                    "source": storable(letter.source),
+                    "document_id": letter.document_id,
+                    "stage": letter.stage,
+                    "reason": storable(letter.reason),
+                    "attempts": 1,
+                    "first_at": at,
+                    "last_at": at,
+                    "resolved_at": None,
+                }
+                for letter in sorted(
+                    some, key=lambda letter: (letter.source, letter.document_id, letter.stage)
+                )
+            ]
+            with self._writing() as connection:
+                connection.execute(statement, rows)
+
+    def dead(
+        self, collection: str, *, stage: Stage | None = None, limit: int | None = None
+    ) -> list[DeadLetter]:
+        """Open dead letters, by source, document and stage."""
+        query = select(*COLUMNS).where(L.collection == collection, L.resolved_at.is_(None))
+        if stage is not None:
+            query = query.where(L.stage == stage)
+        query = query.order_by(L.source, L.document_id, L.stage).limit(limit)
+        with self._reading() as connection:
+            return [DeadLetter(*row) for row in connection.execute(query)]  # type: ignore[arg-type]
+
+    def dead_counts(self, collection: str) -> dict[Stage, int]:
+        """How many open dead letters each stage has."""
+        query = (
+            select(L.stage, func.count())
+            .where(L.collection == collection, L.resolved_at.is_(None))
+            .group_by(L.stage)
+        )
+        with self._reading() as connection:
+            found = {row[0]: row[1] for row in connection.execute(query)}
+        return {stage: found.get(stage, 0) for stage in STAGES}
+
+    def resolve(
+        self,
+        collection: str,
+        *,
+        document_ids: Iterable[str] = (),
+        sources: Iterable[str] = (),
+        stage: Stage | None = None,
+        before: datetime | None = None,
+    ) -> int:
+        """Close dead letters, because what failed has worked or is gone. Returns how many were open.
+
+        Args:
+            document_ids: Letters of these documents.
+            sources: Letters whose source lies under one of these, as in `unseen`.
+            stage: Only letters of this stage.
+            before: Only letters whose last attempt was before this: with the start of a run, those that it
+                did not bury again.
+        """
+        conditions: list[ColumnElement[bool]] = [L.collection == collection, L.resolved_at.is_(None)]
+        if stage is not None:
+            conditions.append(L.stage == stage)
+        if before is not None:
+            conditions.append(L.last_at < before)
+        closed = 0
+        for some in chunks(sorted(set(document_ids))):
+            with self._writing() as connection:
+                statement = update(L).where(*conditions, L.document_id.in_(some))
+                closed += connection.execute(statement.values(resolved_at=now())).rowcount
+        return closed + self._resolve_under(list(sources), conditions)
+
+    def _resolve_under(self, sources: list[str], conditions: list[ColumnElement[bool]]) -> int:
+        if not sources:
+            return 0
+        roots = Roots(sources)
+        with self._reading() as connection:
+            rows = connection.execute(select(L.row, L.source).where(*conditions)).all()
+        closed = 0
+        for some in chunks(row.row for row in rows if row.source in roots):
+            with self._writing() as connection:
+                statement = update(L).where(*conditions, L.row.in_(some))
+                closed += connection.execute(statement.values(resolved_at=now())).rowcount
+        return closed

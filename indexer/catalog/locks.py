@@ -1,0 +1,147 @@
+"""One writer per collection: a row in the database, renewed while its holder lives."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, select, update
+
+from indexer.catalog.database import Database, now
+from indexer.catalog.entries import LockHolder
+from indexer.catalog.process import Process, this_process
+from indexer.catalog.tables import LockRow as L
+from indexer.errors import CatalogError
+from indexer.log import get_logger
+
+TTL = 120.0  # seconds after which a lock that is not renewed may be taken over
+
+
+class Lock:
+    """A lock that is held. A thread renews it; long work calls `check` now and then."""
+
+    def __init__(self, database: Locks, collection: str, token: str, ttl: float) -> None:
+        self._database, self._collection, self._token, self._ttl = database, collection, token, ttl
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name=f"lock-{collection}", daemon=True)
+        self.lost = False  # taken over by another, because it could not be renewed in time
+
+    def renew(self) -> None:
+        """Hold it for another `ttl` seconds.
+
+        Raises:
+            CatalogError: Another process has taken it over.
+        """
+        if self.lost or not self._database._renew(self._collection, self._token, self._ttl):
+            self.lost = True
+        self.check()
+
+    def check(self) -> None:
+        """Raise CatalogError when the lock is not ours any more: stop writing."""
+        if self.lost:
+            raise CatalogError(
+                f"The lock on collection '{self._collection}' was lost: it was not renewed for "
+                f"{self._ttl:g} s, and another process has taken it over.",
+                hint="Run again: what was written stays, and only the rest is done.",
+            )
+
+    def _keep(self) -> None:
+        while not self._stop.wait(self._ttl / 4):
+            try:
+                self.renew()
+            except CatalogError as error:
+                get_logger(__name__).warning(
+                    "lock_not_renewed", collection=self._collection, lost=self.lost, reason=str(error)
+                )
+                if self.lost:
+                    return
+
+    def _end(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+
+class Locks(Database):
+    @contextmanager
+    def lock(self, collection: str, owner: str, ttl: float = TTL) -> Iterator[Lock]:
+        """Hold the write lock of a collection for the length of a with block.
+
+        A lock whose process is dead is taken over: at once when it was on this host, otherwise `ttl` seconds
+        after its last renewal.
+
+        Args:
+            owner: What the others are told, e.g. "indexer index".
+            ttl: Seconds; the lock is renewed four times as often.
+
+        Raises:
+            CatalogError: Somebody else holds it; the message says who, `facts["holder"]` as well.
+        """
+        token = secrets.token_hex(16)
+        self._take(collection, owner, token, ttl)
+        held = Lock(self, collection, token, ttl)
+        held._thread.start()
+        try:
+            yield held
+        finally:
+            held._end()
+            self._release(collection, token)
+
+    def lock_holder(self, collection: str) -> LockHolder | None:
+        """Who holds the lock now; None when nobody does, or only a dead process."""
+        with self._reading() as connection:
+            row = connection.execute(select(L.__table__).where(L.collection == collection)).first()
+            if row is None or _is_stale(row, self._clock(connection)):
+                return None
+        return _holder(row)
+
+    def _take(self, collection: str, owner: str, token: str, ttl: float) -> None:
+        me = this_process()
+        with self._writing() as connection:
+            at = self._clock(connection)
+            values = {
+                **{"token": token, "owner": owner, "since": at, "expires_at": at + timedelta(seconds=ttl)},
+                **{"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth},
+            }
+            new = self._insert(L).values(collection=collection, **values).on_conflict_do_nothing()
+            if connection.execute(new).rowcount == 1:
+                return
+            row = connection.execute(
+                select(L.__table__).where(L.collection == collection).with_for_update()
+            ).first()
+            if row is not None and not _is_stale(row, at):
+                raise CatalogError(
+                    f"Collection '{collection}' is being written by {_holder(row)}.",
+                    hint="Wait until it is done. If that process is gone, its lock ends by itself.",
+                    holder=_holder(row),
+                )
+            connection.execute(update(L).where(L.collection == collection).values(**values))
+
+    def _renew(self, collection: str, token: str, ttl: float) -> bool:
+        with self._writing() as connection:
+            until = self._clock(connection) + timedelta(seconds=ttl)
+            statement = update(L).where(L.collection == collection, L.token == token)
+            return connection.execute(statement.values(expires_at=until)).rowcount == 1
+
+    def _release(self, collection: str, token: str) -> None:
+        with self._writing() as connection:
+            connection.execute(delete(L).where(L.collection == collection, L.token == token))
+
+    def _clock(self, connection: Connection) -> datetime:
+        """The time of the server, which all hosts share; SQLite has one host only."""
+        if self._is_postgres:
+            at: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+            return at
+        return now()
+
+
+def _is_stale(row: Row[Any], at: datetime) -> bool:
+    return row.expires_at <= at or Process(row.pid, row.host, row.boot, row.birth).is_dead()
+
+
+def _holder(row: Row[Any]) -> LockHolder:
+    return LockHolder(row.owner, row.pid, row.host, row.since, row.expires_at)

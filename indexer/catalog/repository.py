@@ -1,0 +1,42 @@
+"""`Catalog`: everything the program remembers, behind one class. Each part has a file of its own."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from indexer.catalog.bundles import Bundles
+from indexer.catalog.candidates import Candidates
+from indexer.catalog.database import open_engine
+from indexer.catalog.fits import Fits
+from indexer.catalog.ledger import Ledger
+from indexer.catalog.letters import DeadLetters
+from indexer.catalog.locks import Locks
+from indexer.catalog.runs import Runs
+
+
+class Catalog(Ledger, Runs, DeadLetters, Fits, Bundles, Candidates, Locks):
+    """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
+
+    Errors are CatalogError, and NotFound where one thing is asked for by name.
+    """
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open the database at an SQLAlchemy URL; make it, or bring its schema up to date, where needed.
+
+        Args:
+            url: ``sqlite:///FILE`` or ``postgresql+psycopg://USER:PASSWORD@HOST/DATABASE``.
+
+        Raises:
+            CatalogError: The database cannot be used, or a newer version of this program has written it.
+        """
+        return cls(open_engine(url))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

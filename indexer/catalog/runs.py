@@ -1,0 +1,121 @@
+"""Runs: what was started, by which process, and how it ended."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import RowMapping, insert, select, update
+
+from indexer.catalog.database import Database, now, storable
+from indexer.catalog.entries import Run, RunState
+from indexer.catalog.process import Process, this_process
+from indexer.catalog.tables import RunRow as R
+from indexer.errors import NotFound
+
+DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, ascending in ASCII
+
+
+class Runs(Database):
+    def start_run(
+        self, collection: str, kind: str, options: Mapping[str, Any], *, detached: bool = False
+    ) -> str:
+        """Record that a run begins; returns its id, which sorts by time.
+
+        Args:
+            kind: The command's name: "index", "retrain" …
+            detached: The work goes on when this process ends, because workers do it.
+        """
+        process = Process(0, "", "", "") if detached else this_process()
+        run = new_run_id()
+        values = {
+            "id": run,
+            "collection": collection,
+            "kind": kind,
+            "state": "running",
+            "started_at": now(),
+            "finished_at": None,
+            "options": dict(options),
+            "counts": {},
+            "error": "",
+            "pid": process.pid,
+            "host": process.host,
+            "boot": process.boot,
+            "birth": process.birth,
+        }
+        with self._writing() as connection:
+            connection.execute(insert(R).values(values))
+        return run
+
+    def finish_run(self, id: str, state: RunState, counts: Mapping[str, Any], error: str = "") -> None:
+        """Record how a run ended.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        statement = update(R).where(R.id == id)
+        with self._writing() as connection:
+            done = connection.execute(
+                statement.values(state=state, counts=dict(counts), error=storable(error), finished_at=now())
+            )
+            if done.rowcount == 0:
+                raise NotFound(f"There is no run '{id}'.")
+
+    def run(self, id: str) -> Run:
+        """One run.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        with self._reading() as connection:
+            row = connection.execute(select(R.__table__).where(R.id == id)).mappings().first()
+        if row is None:
+            raise NotFound(f"There is no run '{id}'.")
+        return _run(row)
+
+    def runs(self, collection: str, limit: int = 20) -> list[Run]:
+        """The last runs, newest first."""
+        query = select(R.__table__).where(R.collection == collection).order_by(R.id.desc()).limit(limit)
+        with self._reading() as connection:
+            return [_run(row) for row in connection.execute(query).mappings()]
+
+    def interrupted_runs(self, collection: str | None = None) -> list[Run]:
+        """Mark the runs whose process died without a word as interrupted, and return them, oldest first.
+
+        Runs of processes on other hosts are left alone: from here nobody can tell.
+        """
+        query = select(R.__table__).where(R.state == "running").order_by(R.id).with_for_update()
+        if collection is not None:
+            query = query.where(R.collection == collection)
+        with self._writing() as connection:
+            rows = connection.execute(query).mappings().all()
+            dead = [row["id"] for row in rows if _process(row).is_dead()]
+            if dead:
+                connection.execute(
+                    update(R).where(R.id.in_(dead)).values(state="interrupted", finished_at=now())
+                )
+        return [self.run(id_) for id_ in dead]
+
+
+def new_run_id() -> str:
+    """A ULID: 48 bits of time in ms and 80 of chance, in 26 letters and digits; ascending in one process."""
+    global _last
+    with _lock:
+        _last = max(_last + 1, (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80))
+        number = _last
+    return "".join(DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+_last = 0
+_lock = threading.Lock()
+
+
+def _process(row: RowMapping) -> Process:
+    return Process(row["pid"], row["host"], row["boot"], row["birth"])
+
+
+def _run(row: RowMapping) -> Run:
+    return Run(**{name: row[name] for name in Run.__dataclass_fields__})

@@ -1,0 +1,240 @@
+"""The tables. A change here needs a new file in migrations/versions; a test compares the two."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Text,
+    TypeDecorator,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from indexer.catalog.entries import DOCUMENT_STATES, LINEAGE_KINDS, RUN_STATES, STAGES, TOPIC_STATES
+
+SCHEMA = "0001"  # the newest file in migrations/versions
+
+# Ids and sources compare by code point everywhere, as Python does, whatever the locale of the database.
+Key = Text().with_variant(Text(collation="C"), "postgresql")
+RowNumber = BigInteger().with_variant(Integer(), "sqlite")  # SQLite counts up by itself only in an INTEGER
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware in and out. SQLite would drop the time zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+        }
+    )
+    type_annotation_map: ClassVar = {
+        str: Text(),
+        datetime: UtcDateTime(),
+        dict[str, Any]: JSON(),
+        list[str]: JSON(),
+    }
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({', '.join(repr(v) for v in values)})", name=column)
+
+
+class DocumentRow(Base):
+    __tablename__ = "documents"
+    __table_args__ = (
+        _one_of("state", DOCUMENT_STATES),
+        Index(None, "collection", "state", "id"),
+        {"sqlite_with_rowid": False},
+    )
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    id: Mapped[str] = mapped_column(Key, primary_key=True)
+    content_hash: Mapped[str]
+    source: Mapped[str] = mapped_column(Key)
+    state: Mapped[str]
+    bundle: Mapped[str]
+    run: Mapped[str]
+    topic_fit: Mapped[str]
+    seen_run: Mapped[str]
+    updated_at: Mapped[datetime]
+
+
+class RunRow(Base):
+    __tablename__ = "runs"
+    __table_args__ = (_one_of("state", RUN_STATES), Index(None, "collection", "id"))
+
+    id: Mapped[str] = mapped_column(Key, primary_key=True)
+    collection: Mapped[str] = mapped_column(Key)
+    kind: Mapped[str]
+    state: Mapped[str]
+    started_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    options: Mapped[dict[str, Any]]
+    counts: Mapped[dict[str, Any]]
+    error: Mapped[str]
+    # The process that does it; pid 0 when no single process does.
+    pid: Mapped[int] = mapped_column(BigInteger)
+    host: Mapped[str]
+    boot: Mapped[str]
+    birth: Mapped[str]
+
+
+class BundleRow(Base):
+    __tablename__ = "bundles"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    name: Mapped[str] = mapped_column(Key, primary_key=True)
+    fingerprint: Mapped[str]
+    path: Mapped[str]
+    parent: Mapped[str]
+    scores: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class TopicRow(Base):
+    __tablename__ = "topics"
+    __table_args__ = (_one_of("state", TOPIC_STATES),)
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    id: Mapped[str] = mapped_column(Key, primary_key=True)
+    number: Mapped[int]
+    label: Mapped[str]
+    named_by_hand: Mapped[bool]
+    state: Mapped[str]
+    born_run: Mapped[str]
+    retired_run: Mapped[str]
+    phrases: Mapped[list[str]]
+    size: Mapped[int] = mapped_column(BigInteger)
+
+
+class LineageRow(Base):
+    __tablename__ = "lineage"
+    __table_args__ = (
+        _one_of("kind", LINEAGE_KINDS),
+        ForeignKeyConstraint(["collection", "old_id"], ["topics.collection", "topics.id"]),
+        ForeignKeyConstraint(["collection", "new_id"], ["topics.collection", "topics.id"]),
+        Index(None, "collection", "old_id"),
+        Index(None, "collection", "new_id"),
+    )
+
+    row: Mapped[int] = mapped_column(RowNumber, primary_key=True, autoincrement=True)
+    collection: Mapped[str] = mapped_column(Key)
+    run: Mapped[str]
+    old_id: Mapped[str | None] = mapped_column(Key)
+    new_id: Mapped[str | None] = mapped_column(Key)
+    kind: Mapped[str]
+    score: Mapped[float] = mapped_column(Float(53))
+    at: Mapped[datetime]
+
+
+class FitRow(Base):
+    __tablename__ = "fits"
+    __table_args__ = (
+        Index(
+            "uq_fits_live",
+            "collection",
+            unique=True,
+            sqlite_where=text("live"),
+            postgresql_where=text("live"),
+        ),
+    )
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    run: Mapped[str] = mapped_column(Key, primary_key=True)
+    bundle: Mapped[str]
+    created_at: Mapped[datetime]
+    arrays: Mapped[bytes] = mapped_column(LargeBinary)  # safetensors
+    info: Mapped[dict[str, Any]]
+    live: Mapped[bool]
+
+
+class LetterRow(Base):
+    __tablename__ = "dead_letters"
+    __table_args__ = (
+        _one_of("stage", STAGES),
+        Index(
+            "uq_dead_letters_open",
+            *("collection", "source", "document_id", "stage"),
+            unique=True,
+            sqlite_where=text("resolved_at IS NULL"),
+            postgresql_where=text("resolved_at IS NULL"),
+        ),
+        Index(None, "collection", "document_id"),
+    )
+
+    row: Mapped[int] = mapped_column(RowNumber, primary_key=True, autoincrement=True)
+    collection: Mapped[str] = mapped_column(Key)
+    source: Mapped[str] = mapped_column(Key)
+    document_id: Mapped[str] = mapped_column(Key)
+    stage: Mapped[str]
+    reason: Mapped[str]
+    attempts: Mapped[int]
+    first_at: Mapped[datetime]
+    last_at: Mapped[datetime]
+    resolved_at: Mapped[datetime | None]
+
+
+class CounterRow(Base):
+    """Numbers that are given out once and never again, whatever is deleted."""
+
+    __tablename__ = "counters"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    name: Mapped[str] = mapped_column(Key, primary_key=True)
+    value: Mapped[int] = mapped_column(BigInteger)
+
+
+class LockRow(Base):
+    __tablename__ = "locks"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    token: Mapped[str]  # told to the holder only, so that nobody releases another's lock
+    owner: Mapped[str]
+    pid: Mapped[int] = mapped_column(BigInteger)
+    host: Mapped[str]
+    boot: Mapped[str]
+    birth: Mapped[str]
+    since: Mapped[datetime]
+    expires_at: Mapped[datetime]
+
+
+class PreparedRow(Base):
+    """Candidates of a document, left by `prepare` for `encode`: offsets only, compressed."""
+
+    __tablename__ = "prepared"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    id: Mapped[str] = mapped_column(Key, primary_key=True)
+    content_hash: Mapped[str]
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime]
