@@ -1,0 +1,35 @@
+"""Which reader takes which file: by its suffix, a final .gz aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from indexer.errors import InputError
+from indexer.readers import jsonl, plain, single
+from indexer.readers.options import ReadOptions
+from indexer.readers.single import Parser
+from indexer.readers.source import File
+from indexer.records import Document
+
+RecordReader = Callable[[File, ReadOptions], Iterator[Document | InputError]]
+
+MANY: dict[str, RecordReader] = {
+    "jsonl": jsonl.read,
+    "ndjson": jsonl.read,
+}
+ONE: dict[str, Parser] = {
+    "txt": plain.parse,
+    "text": plain.parse,
+}
+
+
+def is_known(file: File) -> bool:
+    return file.suffix in MANY or file.suffix in ONE
+
+
+def read_file(file: File, options: ReadOptions) -> Iterator[Document | InputError]:
+    """The documents of one file. Raises InputError when the file, or the rest of it, is unusable."""
+    if file.suffix in ONE:
+        yield single.document(file, ONE[file.suffix], options)
+    else:  # standard input and pipes have no suffix: JSON Lines
+        yield from MANY.get(file.suffix, jsonl.read)(file, options)
