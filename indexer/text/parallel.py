@@ -1,0 +1,238 @@
+"""The prepare step in worker processes, so that tagging keeps up with the encoder.
+
+Workers are spawned, not forked: the parent may hold a CUDA context or threads, and neither survives a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.errors import IndexerError, InputError
+from indexer.records import Document, Mention, Prepared, Sentence
+from indexer.text.prepare import Preparer
+
+Chunk = Sequence[Document]
+Outcome = Prepared | InputError
+
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+WATCH_EVERY = 1.0  # seconds between two looks at whether the parent still lives
+
+
+class PreparePool:
+    """Prepares chunks of documents in `workers` processes; 0 means in this one.
+
+    Example:
+        with PreparePool(4) as pool:
+            for documents, prepared, seconds in pool.prepare_chunks(chunks):
+                ...
+    """
+
+    def __init__(self, workers: int, tagger: str = "auto") -> None:
+        self.workers = workers
+        self.tagger = tagger
+        self._executor: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> PreparePool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def prepare_chunks(
+        self, chunks: Iterable[Chunk], *, ahead: int = 4
+    ) -> Iterator[tuple[Chunk, list[Outcome], float]]:
+        """Yield each chunk with what was found in its documents, in the order given.
+
+        A document that the tagger fails on has an `InputError` in the place of its `Prepared`; the others of
+        its chunk are not lost, not even when the worker process died of it.
+
+        Args:
+            chunks: Read only as far as needed: never more than `ahead` chunks are in flight.
+            ahead: At least the number of workers, or some of them idle.
+
+        Yields:
+            The chunk, one outcome for each of its documents, and the CPU seconds that the tagging took.
+
+        Raises:
+            SettingsError: The tagger cannot be loaded.
+        """
+        if not self.workers:
+            for chunk in chunks:
+                packed = _prepare(self.tagger, _texts(chunk))
+                yield chunk, packed.unpack(), packed.seconds
+            return
+        waiting: deque[tuple[Chunk, ProcessPoolExecutor, Future[Packed]]] = deque()
+        for chunk in chunks:
+            waiting.append(self._submit(chunk))
+            if len(waiting) >= ahead:
+                yield self._finish(*waiting.popleft())
+        while waiting:
+            yield self._finish(*waiting.popleft())
+
+    def _submit(self, chunk: Chunk) -> tuple[Chunk, ProcessPoolExecutor, Future[Packed]]:
+        if self._executor is None:
+            self._executor = ProcessPoolExecutor(
+                self.workers,
+                mp_context=get_context("spawn"),
+                initializer=_start_worker,
+                initargs=(os.getpid(),),
+            )
+        try:
+            return chunk, self._executor, self._executor.submit(_prepare, self.tagger, _texts(chunk))
+        except BrokenProcessPool:  # noticed here before anybody asked for the result
+            self._executor = None
+            return self._submit(chunk)
+
+    def _finish(
+        self, chunk: Chunk, executor: ProcessPoolExecutor, future: Future[Packed]
+    ) -> tuple[Chunk, list[Outcome], float]:
+        try:
+            packed = future.result()
+            return chunk, packed.unpack(), packed.seconds
+        except BrokenProcessPool:
+            if executor is self._executor:
+                self._stop()
+        # A worker died, and with it everything in flight. Alone, only the culprit can die again.
+        outcomes: list[Outcome] = []
+        seconds = 0.0
+        for document in chunk:
+            _, executor, future = self._submit([document])
+            try:
+                packed = future.result()
+                outcomes += packed.unpack()
+                seconds += packed.seconds
+            except BrokenProcessPool:
+                self._stop()
+                outcomes.append(InputError(f"{_where(document)}: the tagging process died of this document."))
+        return chunk, outcomes, seconds
+
+    def _stop(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self._executor = None
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Outcomes on their way between processes: a few arrays instead of thousands of small objects."""
+
+    counts: NDArray[np.int32]  # [documents, 2]: sentences and mentions of each
+    sentences: NDArray[np.int32]  # [all sentences, 2]: start, end
+    mentions: NDArray[np.int32]  # [all mentions, 2]: start, end
+    phrases: str  # of all mentions, one per line; a normal form has no line break
+    errors: dict[int, InputError]  # by position of the document
+    seconds: float  # CPU time
+
+    @classmethod
+    def pack(cls, outcomes: Sequence[Outcome], seconds: float) -> Packed:
+        found = [Prepared((), ()) if isinstance(outcome, InputError) else outcome for outcome in outcomes]
+        mentions = [mention for prepared in found for mention in prepared.mentions]
+        return cls(
+            counts=_pairs([(len(prepared.sentences), len(prepared.mentions)) for prepared in found]),
+            sentences=_pairs([(s.start, s.end) for prepared in found for s in prepared.sentences]),
+            mentions=_pairs([(mention.start, mention.end) for mention in mentions]),
+            phrases="\n".join(mention.phrase for mention in mentions),
+            errors={at: outcome for at, outcome in enumerate(outcomes) if isinstance(outcome, InputError)},
+            seconds=seconds,
+        )
+
+    def unpack(self) -> list[Outcome]:
+        sentences = iter([Sentence(start, end) for start, end in self.sentences.tolist()])
+        places = zip(self.mentions.tolist(), self.phrases.split("\n"), strict=False)
+        mentions = iter([Mention(start, end, phrase) for (start, end), phrase in places])
+        outcomes: list[Outcome] = []
+        for position, (sentence_count, mention_count) in enumerate(self.counts.tolist()):
+            prepared = Prepared(
+                tuple(next(sentences) for _ in range(sentence_count)),
+                tuple(next(mentions) for _ in range(mention_count)),
+            )
+            outcomes.append(self.errors.get(position, prepared))
+        return outcomes
+
+
+def _pairs(values: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
+    return np.array(values, dtype=np.int32).reshape(-1, 2)
+
+
+def _texts(chunk: Chunk) -> list[Document]:
+    """The documents without the user's fields, which the worker does not need."""
+    return [
+        Document(document.id, document.text, document.title, source=document.source) for document in chunk
+    ]
+
+
+def _where(document: Document) -> str:
+    return document.source or f"document {document.id!r}"
+
+
+# ---- in the worker
+
+
+def _start_worker(parent: int) -> None:
+    """Make a freshly spawned process a modest one: one thread, no torch, and gone when its parent is."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops us
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    block_torch()
+
+
+def block_torch() -> None:
+    """Make `import torch` fail in this process, unless it is already loaded.
+
+    spaCy imports torch through thinc where it can, only to offer it. The tagger computes with numpy; without
+    torch a worker starts seconds earlier and needs a few hundred megabytes less. Never call it in a process
+    that encodes.
+    """
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+
+
+def _watch(parent: int) -> None:
+    """Exit when the parent is gone: after a SIGKILL nobody is left to end the pool.
+
+    Not prctl(PR_SET_PDEATHSIG): that fires when the parent's *thread* ends, and pools are filled by threads.
+    """
+    while os.getppid() == parent:
+        time.sleep(WATCH_EVERY)
+    os._exit(1)
+
+
+@cache
+def _preparer(tagger: str) -> Preparer:
+    return Preparer(tagger)
+
+
+def _prepare(tagger: str, documents: Sequence[Document]) -> Packed:
+    preparer = _preparer(tagger)
+    began = time.process_time()
+    try:
+        outcomes: list[Outcome] = list(preparer.prepare(documents))
+    except Exception:  # whichever document it was, the others must not be lost
+        outcomes = [_prepare_one(preparer, document) for document in documents]
+    return Packed.pack(outcomes, time.process_time() - began)
+
+
+def _prepare_one(preparer: Preparer, document: Document) -> Outcome:
+    try:
+        return preparer.prepare([document])[0]
+    except InputError as error:
+        return error
+    except Exception as error:
+        reason = str(error) if isinstance(error, IndexerError) else f"{type(error).__name__}: {error}"
+        return InputError(f"{_where(document)}: the text could not be tagged ({reason}).")

@@ -1,0 +1,138 @@
+"""The prepare step: documents in, sentences and mentions out. Needs spaCy, on first use only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from indexer.errors import SettingsError
+from indexer.records import Document, Mention, Prepared, Sentence
+from indexer.text.candidates import Token, candidates
+from indexer.text.forms import normal_form
+from indexer.text.pieces import Piece, pieces
+from indexer.text.plain import looks_english, plain_candidates, plain_sentences
+
+SHIPPED = Path(__file__).parent / "tagger"
+PREFERRED = "en_core_web_sm"
+BATCH_CHARACTERS = 30_000  # tagged together; larger batches leave the processor's cache and are slower
+LONGEST_SENTENCE = 2_000  # characters; beyond it is a list or data, cut between two words
+REMEMBERED_WORDS = 300_000  # spaCy never forgets a word; past this many the pipeline is loaded anew
+UNUSED = ("parser", "ner", "lemmatizer", "attribute_ruler", "morphologizer", "entity_linker", "textcat")
+
+
+class Preparer:
+    """Finds sentences and candidate phrases.
+
+    Args:
+        tagger: Name or folder of a spaCy pipeline with a tagger; "auto" takes `en_core_web_sm` when it is
+            installed and the shipped tagger otherwise; "shipped" always takes that one.
+    """
+
+    def __init__(self, tagger: str = "auto") -> None:
+        if tagger == "auto":
+            tagger = PREFERRED if find_spec(PREFERRED) else "shipped"
+        self._source = str(SHIPPED) if tagger == "shipped" else tagger
+        self._nlp = _load(self._source)
+
+    @property
+    def name(self) -> str:
+        """Which tagger, and its version: stored with what it made."""
+        meta = self._nlp.meta
+        return f"{meta['lang']}_{meta['name']}-{meta['version']}"
+
+    def prepare(self, documents: Sequence[Document]) -> list[Prepared]:
+        """Return sentences and mentions of each document, in the order given."""
+        found: list[tuple[list[Sentence], list[Mention]]] = [([], []) for _ in documents]
+        for index, piece, sentences, spans in self._tag(_all_pieces(documents)):
+            content = documents[index].content
+            for start, end in sentences:
+                found[index][0].append(Sentence(piece.start + start, piece.start + end))
+            for start, end in spans:
+                start, end = piece.start + start, piece.start + end
+                phrase = normal_form(content[start:end])
+                if phrase:
+                    found[index][1].append(Mention(start, end, phrase))
+        return [Prepared(tuple(sentences), tuple(mentions)) for sentences, mentions in found]
+
+    def _tag(
+        self, numbered: Iterable[tuple[int, Piece]]
+    ) -> Iterator[tuple[int, Piece, list[tuple[int, int]], list[tuple[int, int]]]]:
+        """Yield document number, piece, its sentences and its candidates."""
+        for batch in _batches(numbered):
+            if len(self._nlp.vocab.strings) > REMEMBERED_WORDS:
+                self._nlp = _load(self._source)
+            english = [looks_english(piece.text) for _, piece in batch]
+            texts = [piece.text for (_, piece), tagged in zip(batch, english, strict=True) if tagged]
+            docs = iter(self._nlp.pipe(texts, batch_size=max(1, len(texts))))
+            for (index, piece), tagged in zip(batch, english, strict=True):
+                sentences: list[tuple[int, int]] = []
+                spans: list[tuple[int, int]] = []
+                if tagged:
+                    for tokens in _sentences(next(docs), piece):
+                        sentences.append((tokens[0][0], tokens[-1][1]))
+                        spans.extend(candidates(piece.text, tokens, piece.hidden))
+                else:
+                    for start, end in plain_sentences(piece.text):
+                        sentences.append((start, end))
+                        spans.extend(plain_candidates(piece.text, start, end))
+                yield index, piece, sentences, spans
+
+
+def _load(source: str) -> Any:
+    try:
+        import spacy
+
+        nlp = spacy.load(source, exclude=UNUSED)
+    except (ImportError, OSError, ValueError) as error:
+        raise SettingsError(
+            f"The tagger '{source}' cannot be loaded: {error}",
+            hint="Set the tagger to 'auto', or install the pipeline: python -m spacy download en_core_web_sm",
+        ) from error
+    if "senter" in nlp.disabled:
+        nlp.enable_pipe("senter")
+    if "senter" not in nlp.pipe_names:
+        nlp.add_pipe("sentencizer")
+    if "tagger" not in nlp.pipe_names:
+        raise SettingsError(f"The pipeline '{source}' has no tagger, only: {', '.join(nlp.pipe_names)}.")
+    return nlp
+
+
+def _all_pieces(documents: Sequence[Document]) -> Iterator[tuple[int, Piece]]:
+    for index, document in enumerate(documents):
+        for piece in pieces(document):
+            yield index, piece
+
+
+def _batches(numbered: Iterable[tuple[int, Piece]]) -> Iterator[list[tuple[int, Piece]]]:
+    batch: list[tuple[int, Piece]] = []
+    size = 0
+    for index, piece in numbered:
+        batch.append((index, piece))
+        size += len(piece.text)
+        if size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _sentences(doc: Any, piece: Piece) -> Iterator[list[Token]]:
+    """Yield the tokens of each sentence; white space is no token, and a title is one sentence."""
+    from spacy.attrs import IDX, LENGTH, SENT_START, TAG
+
+    strings, text = doc.vocab.strings, piece.text
+    tags: dict[int, str] = {}
+    tokens: list[Token] = []
+    for start, length, tag, begins in doc.to_array([IDX, LENGTH, TAG, SENT_START]).tolist():
+        too_long = tokens and start + length - tokens[0][0] > LONGEST_SENTENCE
+        if tokens and ((begins == 1 and not piece.is_title) or too_long):
+            yield tokens
+            tokens = []
+        if tag not in tags:
+            tags[tag] = strings[tag] if tag else ""
+        if not text[start : start + length].isspace():
+            tokens.append((start, start + length, tags[tag]))
+    if tokens:
+        yield tokens

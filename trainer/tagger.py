@@ -1,0 +1,355 @@
+"""Train the small English tagger that ships in `indexer/text/tagger` (UD English EWT, CC BY-SA 4.0).
+
+    python -m trainer.tagger --treebank FOLDER --out indexer/text/tagger --minutes 10
+
+FOLDER holds `ewt-train.conllu.gz`, `ewt-dev.conllu.gz` and `ewt-test.conllu.gz`. The result is a spaCy
+pipeline: one shared tok2vec, a tagger (Penn Treebank tags) and a senter. One core is enough.
+
+A share of the training text is rewritten on the fly, because what people index is not written like a
+treebank: titles in Title Case, forum posts all in lower case, headings without a full stop.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import math
+import random
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from indexer.errors import InputError, LossDiverged, NotEnoughData
+
+PIPELINE_NAME = "ewt_tagger"
+PIPELINE_VERSION = "1.0.0"
+LICENCE = "CC BY-SA 4.0"
+TREEBANK = "Universal Dependencies English EWT, release 2.16"
+TREEBANK_URL = "https://github.com/UniversalDependencies/UD_English-EWT"
+FINAL_PUNCTUATION = {".", "!", "?"}
+# What decides whether a word may stand in a candidate phrase; the accuracy that matters to us.
+NOMINAL = {"NN": "N", "NNS": "N", "NNP": "N", "NNPS": "N", "JJ": "J", "JJR": "J", "JJS": "J"}
+
+
+@dataclass(frozen=True)
+class TaggerConfig:
+    """Sizes and schedule. The defaults are the shipped tagger."""
+
+    width: int = 96
+    depth: int = 3  # convolutions over one neighbour on each side
+    pieces: int = 3  # of each maxout
+    rows: tuple[int, ...] = (5000, 1000, 2500, 1000)  # hash tables for norm, prefix, suffix, shape
+    dropout: float = 0.15
+    learning_rate: float = 1e-3
+    warmup_steps: int = 100
+    batch_words: int = 1500
+    minutes: float = 10.0  # wall-clock time; the learning rate falls to zero at its end
+    eval_every: int = 200  # updates
+    seed: int = 7
+
+
+@dataclass(frozen=True)
+class Word:
+    """One token of the treebank."""
+
+    form: str
+    tag: str
+    space_after: bool
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    words: tuple[Word, ...]
+    paragraph: int  # sentences with the same number stand together in the source
+
+
+@dataclass(frozen=True)
+class Step:
+    """One optimiser update."""
+
+    number: int  # updates so far, from 1
+    loss: float  # sum over the words of the batch, tagger and senter together
+    learning_rate: float
+    scores: dict[str, float] = field(default_factory=dict)  # empty when not evaluated
+    is_best: bool = False
+
+
+# ---- data
+
+
+def read_conllu(path: Path) -> list[TaggedSentence]:
+    """Read forms, XPOS tags and spacing of a (gzip-compressed) CoNLL-U file.
+
+    Raises:
+        InputError: A line does not have ten columns, or a word has no tag.
+    """
+    sentences: list[TaggedSentence] = []
+    words: list[Word] = []
+    covered = 0  # the last word that the current multi-word token covers
+    paragraph = 0
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            line = line.rstrip("\n")
+            if line.startswith(("# newdoc", "# newpar")):
+                paragraph += 1
+            elif not line and words:
+                sentences.append(TaggedSentence(tuple(words), paragraph))
+                words, covered = [], 0
+            elif line and not line.startswith("#"):
+                columns = line.split("\t")
+                if len(columns) != 10:
+                    raise InputError(f"{path}:{number}: {len(columns)} columns instead of 10.")
+                word_id, form, tag, misc = columns[0], columns[1], columns[4], columns[9]
+                space_after = "SpaceAfter=No" not in misc
+                if "-" in word_id:  # "don't" as one token; the words follow, written in their own right
+                    covered = int(word_id.split("-")[1])
+                    ends_with_space = space_after
+                    continue
+                if "." in word_id:  # an elided word that is not in the text
+                    continue
+                if tag == "_":
+                    raise InputError(f"{path}:{number}: {form!r} has no XPOS tag.")
+                if int(word_id) <= covered:
+                    space_after = int(word_id) == covered and ends_with_space
+                words.append(Word(form, tag, space_after))
+    if words:
+        sentences.append(TaggedSentence(tuple(words), paragraph))
+    return sentences
+
+
+def rewrite(words: Sequence[Word], random_: random.Random) -> tuple[Word, ...]:
+    """Change case or drop the final punctuation of one sentence, more often than not leave it as it is."""
+    words = tuple(words)
+    if random_.random() < 0.12 and len(words) > 1 and words[-1].form in FINAL_PUNCTUATION:
+        words = (*words[:-2], replace(words[-2], space_after=True))
+    chance = random_.random()
+    if chance < 0.15:
+        return tuple(replace(word, form=word.form.lower()) for word in words)
+    if chance < 0.23:  # a title; short words often stay small
+        return tuple(
+            replace(word, form=word.form.capitalize()) if len(word.form) > 3 and word.form.islower() else word
+            for word in words
+        )
+    if chance < 0.25:
+        return tuple(replace(word, form=word.form.upper()) for word in words)
+    return words
+
+
+def passages(
+    sentences: Sequence[TaggedSentence], random_: random.Random, *, longest: int = 6
+) -> Iterator[list[tuple[Word, ...]]]:
+    """Cut the treebank into runs of one to `longest` neighbouring sentences, in random order."""
+    runs: list[list[tuple[Word, ...]]] = []
+    for _, together in itertools.groupby(sentences, key=lambda sentence: sentence.paragraph):
+        waiting = [sentence.words for sentence in together]
+        while waiting:
+            size = random_.randint(1, longest)
+            runs.append(waiting[:size])
+            waiting = waiting[size:]
+    random_.shuffle(runs)
+    yield from runs
+
+
+def example(nlp: Any, sentences: Sequence[Sequence[Word]]) -> Any:
+    """Pair what spaCy's tokenizer makes of the text with what the treebank says of it."""
+    from spacy.tokens import Doc
+    from spacy.training import Example
+
+    words = [word for sentence in sentences for word in sentence]
+    spaces = [word.space_after for word in words]
+    end = -1
+    for sentence in sentences[:-1]:
+        end += len(sentence)
+        spaces[end] = True  # the treebank does not say so at a paragraph's end, and a text always has it
+    reference = Doc(
+        nlp.vocab,
+        words=[word.form for word in words],
+        spaces=spaces,
+        tags=[word.tag for word in words],
+        sent_starts=[position == 0 for sentence in sentences for position in range(len(sentence))],
+    )
+    return Example(nlp.make_doc(reference.text), reference)
+
+
+def batches(
+    nlp: Any, sentences: Sequence[TaggedSentence], config: TaggerConfig, random_: random.Random
+) -> Iterator[list[Any]]:
+    """Endless training batches of about `batch_words` words."""
+    batch: list[Any] = []
+    size = 0
+    while True:
+        for passage in passages(sentences, random_):
+            batch.append(example(nlp, [rewrite(words, random_) for words in passage]))
+            size += sum(map(len, passage))
+            if size >= config.batch_words:
+                yield batch
+                batch, size = [], 0
+
+
+# ---- model
+
+
+def new_pipeline(config: TaggerConfig) -> Any:
+    """An untrained pipeline: one tok2vec that tagger and senter listen to."""
+    from spacy.lang.en import English
+
+    nlp = English(meta={"name": PIPELINE_NAME, "version": PIPELINE_VERSION})
+    nlp.add_pipe(
+        "tok2vec",
+        config={
+            "model": {
+                "@architectures": "spacy.Tok2Vec.v2",
+                "embed": {
+                    "@architectures": "spacy.MultiHashEmbed.v2",
+                    "width": config.width,
+                    "attrs": ["NORM", "PREFIX", "SUFFIX", "SHAPE"],
+                    "rows": list(config.rows),
+                    "include_static_vectors": False,
+                },
+                "encode": {
+                    "@architectures": "spacy.MaxoutWindowEncoder.v2",
+                    "width": config.width,
+                    "window_size": 1,
+                    "maxout_pieces": config.pieces,
+                    "depth": config.depth,
+                },
+            }
+        },
+    )
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": config.width, "upstream": "tok2vec"}
+    head = {"@architectures": "spacy.Tagger.v2", "nO": None, "tok2vec": listener}
+    nlp.add_pipe("tagger", config={"model": head})
+    nlp.add_pipe("senter", config={"model": head})
+    return nlp
+
+
+def train(
+    nlp: Any, sentences: Sequence[TaggedSentence], dev: Sequence[TaggedSentence], config: TaggerConfig
+) -> Iterator[Step]:
+    """Train until the time is up; averaged weights are in place whenever a step has scores.
+
+    Raises:
+        NotEnoughData: The treebank has no sentence.
+        LossDiverged: The loss became NaN or infinite.
+    """
+    from spacy.util import fix_random_seed
+    from thinc.api import Adam
+
+    if not sentences:
+        raise NotEnoughData("The treebank has no sentence to learn from.")
+    fix_random_seed(config.seed)
+    random_ = random.Random(config.seed)
+    first = [example(nlp, [sentence.words]) for sentence in sentences]
+    optimizer = Adam(
+        learn_rate=config.learning_rate, grad_clip=1.0, L2=0.01, L2_is_weight_decay=True, use_averages=True
+    )
+    nlp.initialize(lambda: first, sgd=optimizer)
+    dev_examples = [example(nlp, passage) for passage in passages(dev, random.Random(0))]
+
+    began = time.perf_counter()
+    best = -math.inf
+    number = 0
+    for batch in batches(nlp, sentences, config, random_):
+        number += 1
+        done = (time.perf_counter() - began) / (60 * config.minutes)  # share of the time
+        warmup = min(1.0, number / config.warmup_steps)
+        optimizer.learn_rate = config.learning_rate * warmup * max(0.02, 1 - done)
+        losses = nlp.update(batch, drop=config.dropout, sgd=optimizer, losses={})
+        loss = float(sum(losses.values()))
+        if not math.isfinite(loss):
+            raise LossDiverged(
+                f"The loss became {loss} at step {number}.",
+                hint=f"Try a learning rate below {config.learning_rate:g}.",
+            )
+        if number % config.eval_every and done < 1:
+            yield Step(number, loss, optimizer.learn_rate)
+            continue
+        with nlp.use_params(optimizer.averages):
+            scores = evaluate(nlp, dev_examples)
+            is_best = scores["tag_acc"] > best  # strictly: on a tie the earlier one stays
+            best = max(best, scores["tag_acc"])
+            yield Step(number, loss, optimizer.learn_rate, scores, is_best)
+        if done >= 1:
+            return
+
+
+def evaluate(nlp: Any, examples: Sequence[Any]) -> dict[str, float]:
+    """Score predictions from raw text.
+
+    Returns:
+        `tag_acc`: share of the treebank's words that are tagged right (only those that spaCy's tokenizer also
+        makes count); `nominal_acc`: the same when only noun, adjective and rest are told apart; `sents_f`: F1
+        of sentences; all 0 to 1.
+    """
+    for eg, doc in zip(examples, nlp.pipe([eg.text for eg in examples], batch_size=128), strict=True):
+        eg.predicted = doc
+    right = nominal = total = 0
+    for eg in examples:
+        for token, tag in zip(eg.predicted, eg.get_aligned("TAG", as_string=True), strict=True):
+            if tag is not None:
+                total += 1
+                right += token.tag_ == tag
+                nominal += NOMINAL.get(token.tag_) == NOMINAL.get(tag)
+    sentences = nlp.get_pipe("senter").score(examples)
+    return {
+        "tag_acc": right / max(1, total),
+        "nominal_acc": nominal / max(1, total),
+        "sents_f": float(sentences["sents_f"] or 0.0),
+    }
+
+
+# ---- disk
+
+
+def save(nlp: Any, folder: Path, scores: dict[str, float], config: TaggerConfig) -> None:
+    """Write the pipeline with its origin, licence and scores.
+
+    The vocabulary keeps the tags only: the tagger hashes words and needs no list of them.
+    """
+    nlp.meta.update(
+        {
+            "description": "Small English tagger (Penn Treebank tags) and sentence splitter.",
+            "license": LICENCE,
+            "sources": [{"name": TREEBANK, "url": TREEBANK_URL, "license": LICENCE}],
+            "performance": {name: round(score, 4) for name, score in scores.items()},
+            "training": {name: value for name, value in vars(config).items()},
+        }
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    nlp.to_disk(folder)
+    strings = json.dumps(sorted(nlp.get_pipe("tagger").labels), indent=1)
+    (folder / "vocab" / "strings.json").write_text(strings, encoding="utf-8")
+
+
+@click.command()
+@click.option("--treebank", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option("--minutes", default=10.0, show_default=True, help="Wall-clock time for training.")
+@click.option("--width", default=TaggerConfig.width, show_default=True)
+@click.option("--depth", default=TaggerConfig.depth, show_default=True)
+@click.option("--pieces", default=TaggerConfig.pieces, show_default=True)
+def main(treebank: Path, out: Path, minutes: float, width: int, depth: int, pieces: int) -> None:
+    """Train the English tagger from the treebank files ewt-{train,dev,test}.conllu.gz in a folder."""
+    config = TaggerConfig(minutes=minutes, width=width, depth=depth, pieces=pieces)
+    sentences = read_conllu(treebank / "ewt-train.conllu.gz")
+    dev = read_conllu(treebank / "ewt-dev.conllu.gz")
+    nlp = new_pipeline(config)
+    for step in train(nlp, sentences, dev, config):
+        if step.scores:
+            shown = " ".join(f"{name} {score:.4f}" for name, score in step.scores.items())
+            click.echo(
+                f"{step.number:6d} loss {step.loss:9.1f} lr {step.learning_rate:.1e} {shown}", err=True
+            )
+        if step.is_best:
+            save(nlp, out, step.scores, config)
+
+
+if __name__ == "__main__":
+    main()
