@@ -25,6 +25,10 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
+LONGEST_VALUE = (
+    1024  # characters; longer values of the user's fields are kept, but neither filtered by nor counted
+)
+
 
 @dataclass(frozen=True)
 class Filter:
@@ -127,7 +131,7 @@ class EngineInfo:
 class Engine(Protocol):
     """Store and search one collection. Errors are `SearchError` and its children."""
 
-    # -- writing ------------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------------
 
     def store(self, documents: Sequence[Document]) -> list[Refused]:
         """Write title, text and meta; searchable by words when this returns.
@@ -165,7 +169,7 @@ class Engine(Protocol):
 
     def close(self) -> None: ...
 
-    # -- reading ------------------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------------
 
     def info(self) -> EngineInfo: ...
 
@@ -209,7 +213,7 @@ class Engine(Protocol):
         """Documents that have the topic, heaviest first."""
         ...
 
-    # -- searching ----------------------------------------------------------------------------------------------
+    # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> SearchAnswer: ...
 

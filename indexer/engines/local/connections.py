@@ -1,0 +1,195 @@
+"""Connections to one SQLite file: a pool, snapshots, transactions, and SQLite's errors turned into ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from indexer.errors import EngineUnavailable, NotFound
+
+_OS_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+
+
+@contextmanager
+def translated(file: Path, wait: float = 0.0) -> Iterator[None]:
+    """Turn trouble of SQLite and of the file system inside the block into `EngineUnavailable`.
+
+    Anything else (a wrong statement, a broken constraint) is a mistake of ours and passes with its traceback.
+    """
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None and "file is not a database" in str(error):
+            code = sqlite3.SQLITE_NOTADB
+        known = _explained(code & 0xFF, file, wait) if code is not None else None
+        if known is None:
+            raise
+        raise EngineUnavailable(known[0], hint=known[1], cause=str(error)) from error
+    except OSError as error:
+        if error.errno not in _OS_TROUBLE:
+            raise
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        message, hint = _explained(sqlite3.SQLITE_FULL if full else sqlite3.SQLITE_READONLY, file, wait) or (
+            "",
+            "",
+        )
+        raise EngineUnavailable(message, hint=hint, cause=str(error)) from error
+
+
+def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
+    """Message and hint for a primary result code of SQLite; None when it is none of the user's business."""
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return (
+            f"The collection in {file.parent} is being written by another process (waited {wait:g} s).",
+            "Run the command again when the other one has finished.",
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return (
+            f"There is no space left on the disk of {file.parent}.",
+            "Free some space and run the command again: what was written before stays.",
+        )
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}:
+        return (
+            f"The collection in {file.parent} cannot be opened for this: no permission on the folder or its files.",
+            "Check the permissions of the folder, or choose another one with INDEXER_HOME.",
+        )
+    if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
+        return (
+            f"{file} is damaged, or is not a collection.",
+            f"Put back a copy of {file.parent}, or move it away and index the documents again.",
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return (f"{file} could not be read or written.", "Check the disk, and run the command again.")
+    return None
+
+
+class Connections:
+    """Hands out connections, one to a user at a time, so that several threads may search at once.
+
+    A pool rather than one connection per thread: a web server's threads come and go, and their connections
+    would stay open. After a fork the child opens its own, because a SQLite connection must not cross it.
+    """
+
+    def __init__(self, file: Path, *, read_only: bool, wait: float) -> None:
+        self.file = file
+        self.read_only = read_only
+        self.wait = wait  # seconds to wait for another process's write
+        self._idle: list[sqlite3.Connection] = []
+        self._inherited: list[
+            sqlite3.Connection
+        ] = []  # the parent's, after a fork: kept, never used or closed
+        self._pid = os.getpid()
+        self._closed = False
+        self._pool_lock = threading.Lock()
+        self._write_lock = threading.RLock()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One snapshot: everything read in the block is of the same moment."""
+        with translated(self.file, self.wait):
+            connection = self._take()
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                self._give(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of the block or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes."""
+        with translated(self.file, self.wait), self._write_lock:
+            connection = self._take()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                self._give(connection)
+
+    @contextmanager
+    def outside_transaction(self) -> Iterator[sqlite3.Connection]:
+        """For VACUUM and checkpoints, which cannot run inside a transaction."""
+        with translated(self.file, self.wait), self._write_lock:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
+                self._give(connection)
+
+    def close(self) -> None:
+        with self._pool_lock:
+            self._forget_after_fork()
+            self._closed = True
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    def _take(self) -> sqlite3.Connection:
+        with self._pool_lock:
+            self._forget_after_fork()
+            if self._closed:
+                raise EngineUnavailable(f"The collection in {self.file.parent} was closed.")
+            if self._idle:
+                return self._idle.pop()
+        return self._open()
+
+    def _give(self, connection: sqlite3.Connection) -> None:
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        with self._pool_lock:
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _forget_after_fork(self) -> None:
+        if os.getpid() != self._pid:
+            self._inherited += self._idle
+            self._idle = []
+            self._pid = os.getpid()
+
+    def _open(self) -> sqlite3.Connection:
+        if self.read_only and not self.file.exists():
+            raise NotFound(
+                f"There is no collection in {self.file.parent}.", hint="Make one with: indexer index SOURCE"
+            )
+        if not self.read_only:
+            return self._configured(f"{self.file.absolute().as_uri()}?mode=rwc")
+        try:
+            return self._configured(f"{self.file.absolute().as_uri()}?mode=ro")
+        except sqlite3.OperationalError:
+            if os.access(self.file.parent, os.W_OK):
+                raise
+            # In a folder that cannot be written SQLite can make no lock files; nobody else can change it either.
+            return self._configured(f"{self.file.absolute().as_uri()}?immutable=1")
+
+    def _configured(self, uri: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if not self.read_only:
+                connection.execute("PRAGMA journal_mode = WAL")
+                # Syncs at checkpoints only. A power cut may lose the last commits, never the file's consistency;
+                # a killed process loses nothing. Indexing again repairs the rest, because ids are stable.
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(f"PRAGMA journal_size_limit = {64 << 20}")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("PRAGMA cache_size = -32768")  # KiB
+            connection.execute(
+                "SELECT count(*) FROM sqlite_master"
+            ).fetchone()  # reads the header: fails here
+        except BaseException:
+            connection.close()
+            raise
+        return connection

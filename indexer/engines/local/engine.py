@@ -1,0 +1,242 @@
+"""The embedded engine: the protocol's methods, each a transaction or a snapshot around the module that does it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from indexer.engines.base import (
+    EngineInfo,
+    Filter,
+    Fragment,
+    Ranking,
+    Refused,
+    SearchAnswer,
+    SearchRequest,
+    WordQuery,
+)
+from indexer.engines.local import compaction, mined, phrases, schema, search, texts
+from indexer.engines.local.connections import Connections, translated
+from indexer.engines.local.rows import doc_numbers
+from indexer.engines.local.vectors import Vectors, unit
+from indexer.engines.local.words import highlights
+from indexer.records import (
+    Document,
+    MentionRow,
+    MinedDocument,
+    PhraseRow,
+    Refinement,
+    StoredDocument,
+    Topic,
+    Vector,
+)
+
+FILE = "collection.sqlite"
+
+T = TypeVar("T")
+
+
+class LocalEngine:
+    """One collection in one folder.
+
+    Args:
+        path: The folder; made when it is not there.
+        dims: Length of the vectors.
+        read_only: Never write, not even to make the folder.
+        wait: Seconds to wait while another process writes.
+
+    Raises:
+        MappingMismatch: The collection has vectors of another length, or is of a newer version.
+        NotFound: There is no collection to read.
+        EngineUnavailable: The folder cannot be used: locked, full, damaged, no permission.
+    """
+
+    def __init__(self, path: Path, dims: int, *, read_only: bool = False, wait: float = 30.0) -> None:
+        self.path = path
+        self.dims = dims
+        file = path / FILE
+        self._connections = Connections(file, read_only=read_only, wait=wait)
+        self._vectors = Vectors(path, dims)
+        try:
+            if not read_only:
+                with translated(file):
+                    path.mkdir(parents=True, exist_ok=True)
+                self._make_when_new(file)
+            with self._connections.reading() as connection:
+                schema.prepare(connection, file, dims)
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_when_new(self, file: Path) -> None:
+        """In a write transaction only when there is something to make: opening must not wait for a writer."""
+        with self._connections.reading() as connection:
+            if connection.execute("PRAGMA user_version").fetchone() != (0,):
+                return
+        with self._connections.writing() as connection:
+            schema.prepare(connection, file, self.dims)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def store(self, documents: Sequence[Document]) -> list[Refused]:
+        with self._connections.writing() as connection:
+            return texts.store(connection, documents)
+
+    def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
+        with self._connections.writing() as connection:
+            return mined.write(connection, self._vectors, rows)
+
+    def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
+        refused: list[Refused] = []
+        for batch in _batches(rows, 1_000):
+            with self._connections.writing() as connection:
+                refused += mined.refine(connection, batch)
+        return refused
+
+    def delete(self, ids: Sequence[str]) -> int:
+        with self._connections.writing() as connection:
+            return texts.delete(connection, ids)
+
+    def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
+        for batch in _batches(rows, 2_000):
+            with self._connections.writing() as connection:
+                phrases.write(connection, self._vectors, batch)
+
+    def delete_phrases(self, ids: Iterable[str]) -> None:
+        for batch in _batches(ids, 5_000):
+            with self._connections.writing() as connection:
+                phrases.delete(connection, batch)
+
+    def write_topics(self, topics: Sequence[Topic]) -> None:
+        with self._connections.writing() as connection:
+            phrases.write_topics(connection, topics, self.dims)
+
+    def compact(self) -> None:
+        compaction.compact(self._connections, self._vectors)
+
+    def close(self) -> None:
+        self._connections.close()
+        self._vectors.close()
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def info(self) -> EngineInfo:
+        with self._connections.reading() as connection:
+            counts = {
+                table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for table in ("documents", "mined", "phrases", "topics")
+            }
+            (mentions,) = connection.execute("SELECT coalesce(sum(mentions), 0) FROM mined").fetchone()
+            size = sum(file.stat().st_size for file in self.path.iterdir() if file.is_file())
+        return EngineInfo(
+            **counts, mentions=mentions, bytes=size, description=f"local, SQLite {sqlite3.sqlite_version}"
+        )
+
+    def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
+        with self._connections.reading() as connection:
+            docs = doc_numbers(connection, ids)
+            found = dict(texts.read(connection, list(docs.values())))
+            extra = mined.of_docs(connection, list(docs.values()))
+            matrix = self._vectors.rows(connection, "documents")
+            stored = {}
+            for id_, doc in docs.items():
+                summary = extra.get(doc)
+                if summary is None:
+                    stored[id_] = StoredDocument(found[doc])
+                    continue
+                vector = unit(matrix[summary.slot][None])[0] if vectors else None
+                stored[id_] = StoredDocument(
+                    found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
+                )
+        return [stored[id_] for id_ in ids if id_ in stored]
+
+    def document_ids(self) -> Iterator[str]:
+        last = ""
+        while True:
+            with self._connections.reading() as connection:
+                page = texts.all_ids(connection, last)
+            if not page:
+                return
+            yield from page
+            last = page[-1]
+
+    def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
+        with self._connections.reading() as connection:
+            groups = list(mined.of_documents(connection, self._vectors, document_ids))
+        return [row for group in groups for row in group]
+
+    def mentions_by_phrase(
+        self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
+    ) -> Iterator[list[MentionRow]]:
+        # Page by page, each its own snapshot: a long walk must not keep the write-ahead log from being emptied.
+        last = ""
+        given = iter(sorted(set(phrase_ids))) if phrase_ids is not None else None
+        while True:
+            with self._connections.reading() as connection:
+                if given is None:
+                    page = mined.page_of_phrases(connection, last)
+                else:
+                    page = list(islice(given, mined.PHRASES_AT_ONCE))
+                if not page:
+                    return
+                groups = mined.by_phrase(connection, self._vectors, page, limit)
+            yield from groups
+            last = page[-1]
+
+    def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
+        with self._connections.reading() as connection:
+            return mined.frequencies(connection, phrase_ids)
+
+    def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
+        with self._connections.reading() as connection:
+            return phrases.read(connection, self._vectors, ids)
+
+    def phrase_ids(self) -> Iterator[str]:
+        last = ""
+        while True:
+            with self._connections.reading() as connection:
+                page = phrases.page_of_ids(connection, last)
+            if not page:
+                return
+            yield from page
+            last = page[-1]
+
+    def topics(self) -> list[Topic]:
+        with self._connections.reading() as connection:
+            return phrases.read_topics(connection)
+
+    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
+        with self._connections.reading() as connection:
+            return phrases.topic_documents(connection, topic_id, limit)
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        with self._connections.reading() as connection:
+            return search.search(connection, self._vectors, request)
+
+    def highlights(
+        self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
+    ) -> Mapping[str, tuple[Fragment, ...]]:
+        with self._connections.reading() as connection:
+            return highlights(connection, words, ids, fragments)
+
+    def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
+        with self._connections.reading() as connection:
+            return search.nearest_phrases(connection, self._vectors, vector, limit)
+
+    def nearest_mentions(
+        self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
+    ) -> list[tuple[MentionRow, float]]:
+        with self._connections.reading() as connection:
+            return search.nearest_mentions(connection, self._vectors, vector, limit, filters)
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of at most `size`; the items are drawn outside of any transaction."""
+    items = iter(items)
+    while batch := list(islice(items, size)):
+        yield batch

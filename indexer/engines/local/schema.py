@@ -1,0 +1,162 @@
+"""The tables, and opening a collection: make it when it is new, refuse it when it does not fit."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from indexer.errors import EngineUnavailable, MappingMismatch
+
+VERSION = 1  # in PRAGMA user_version; raise it when a table changes
+APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
+
+TOPIC = "topic"  # names in `fields`; the user's own fields stand there as "meta.NAME"
+KEYPHRASE = "keyphrase"
+TOPIC_FIELD, KEYPHRASE_FIELD = 1, 2
+FIELD_BITS = 32  # code of a value = field << 32 | number within the field, so a code tells its field
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+
+TABLES = f"""
+CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+-- Which file holds the vectors of a kind and how many of its rows count; what lies behind them is left over
+-- from a writer that was killed, and is overwritten.
+CREATE TABLE vector_files(kind TEXT PRIMARY KEY, name TEXT NOT NULL, rows INTEGER NOT NULL) WITHOUT ROWID;
+
+-- `nuls`: where NUL characters stood in title and text, as JSON; they are stored as spaces, because FTS5 stops at them.
+CREATE TABLE documents(
+    doc INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    hash TEXT NOT NULL,
+    source TEXT NOT NULL,
+    meta TEXT NOT NULL,
+    nuls TEXT,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE VIRTUAL TABLE words USING fts5(
+    title, text, content='documents', content_rowid='doc', tokenize='{TOKENIZER}'
+);
+
+-- Mention vectors of a document stand together: rows `first` to `first + mentions` of the mentions file.
+CREATE TABLE mined(
+    doc INTEGER PRIMARY KEY,
+    slot INTEGER NOT NULL,
+    first INTEGER,
+    mentions INTEGER NOT NULL,
+    bundle TEXT NOT NULL,
+    run TEXT NOT NULL,
+    keyphrases TEXT NOT NULL,
+    topics TEXT NOT NULL
+);
+CREATE UNIQUE INDEX mined_slot ON mined(slot, first, mentions);
+CREATE UNIQUE INDEX mined_first ON mined(first, mentions) WHERE first IS NOT NULL;
+
+CREATE TABLE names(code INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, phrase TEXT NOT NULL);
+CREATE TABLE mentions(
+    doc INTEGER NOT NULL,
+    phrase INTEGER NOT NULL,      -- names.code
+    position INTEGER NOT NULL,    -- its vector is row mined.first + position
+    score REAL NOT NULL,
+    topic INTEGER,                -- number within the field topic
+    sentence INTEGER NOT NULL,    -- sentences.position
+    surface TEXT,                 -- NULL: the same as the phrase
+    places BLOB NOT NULL,
+    PRIMARY KEY(doc, phrase)
+) WITHOUT ROWID;
+CREATE INDEX mentions_phrase ON mentions(phrase);
+CREATE TABLE sentences(doc INTEGER, position INTEGER, text TEXT NOT NULL, PRIMARY KEY(doc, position)) WITHOUT ROWID;
+
+CREATE TABLE phrases(
+    code INTEGER PRIMARY KEY,     -- names.code
+    slot INTEGER NOT NULL UNIQUE,
+    documents INTEGER NOT NULL,
+    surfaces TEXT NOT NULL,
+    topics TEXT NOT NULL
+);
+CREATE TABLE topics(
+    id TEXT PRIMARY KEY,
+    label TEXT NOT NULL,
+    phrases TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    centroid BLOB NOT NULL,       -- float32
+    named INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- What documents are filtered by and counted by: topics, keyphrases and the user's own fields.
+CREATE TABLE fields(field INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE facet_values(
+    code INTEGER PRIMARY KEY,
+    field INTEGER NOT NULL,
+    value TEXT NOT NULL,          -- what is compared
+    shown TEXT NOT NULL,          -- what is displayed
+    number NUMERIC,               -- for numbers
+    UNIQUE(field, value)
+);
+CREATE INDEX facet_numbers ON facet_values(field, number) WHERE number IS NOT NULL;
+CREATE TABLE doc_values(code INTEGER, doc INTEGER, weight REAL, PRIMARY KEY(code, doc)) WITHOUT ROWID;
+-- The same by document, as int64: what counting reads. `meta` of the user's fields, `mined` of topics and keyphrases.
+CREATE TABLE doc_codes(doc INTEGER PRIMARY KEY, meta BLOB NOT NULL, mined BLOB NOT NULL);
+"""
+
+KINDS = ("documents", "mentions", "phrases")
+
+
+def prepare(connection: sqlite3.Connection, file: Path, dims: int) -> None:
+    """Make the tables in a new file; in an old one check that version and vector length fit.
+
+    Call inside a write transaction when the file may be new.
+
+    Raises:
+        MappingMismatch: The file is of a newer version, of other vectors, or not a collection.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+        _create(connection, dims)
+        return
+    if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+        raise MappingMismatch(
+            f"{file} is a SQLite file of another program.", hint="Choose another folder for the collection."
+        )
+    if version > VERSION:
+        raise MappingMismatch(
+            f"{file} has format {version}; this version reads up to {VERSION}.",
+            hint="Upgrade: pip install --upgrade indexer",
+        )
+    (stored,) = connection.execute("SELECT value FROM state WHERE key = 'dims'").fetchone()
+    if stored != dims:
+        raise MappingMismatch(
+            f"The collection in {file.parent} has vectors of {stored} numbers, the encoder makes {dims}.",
+            hint="Use the bundle that it was indexed with, or index into a new collection.",
+            stored=stored,
+            expected=dims,
+        )
+
+
+def _create(connection: sqlite3.Connection, dims: int) -> None:
+    for statement in _statements(TABLES):
+        try:
+            connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            if "no such module" not in str(error):
+                raise
+            raise EngineUnavailable(
+                f"This Python's SQLite ({sqlite3.sqlite_version}) was built without FTS5.",
+                hint="Use a Python from python.org, your distribution or conda, or an Elasticsearch engine.",
+            ) from error
+    connection.execute("INSERT INTO state VALUES ('dims', ?)", (dims,))
+    connection.executemany(
+        "INSERT INTO vector_files VALUES (?, ?, 0)", [(kind, f"{kind}-1.f16") for kind in KINDS]
+    )
+    connection.executemany(
+        "INSERT INTO fields VALUES (?, ?)", [(TOPIC_FIELD, TOPIC), (KEYPHRASE_FIELD, KEYPHRASE)]
+    )
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _statements(script: str) -> list[str]:
+    """`executescript` would commit the transaction that it is called in."""
+    lines = [line.split("--")[0] for line in script.splitlines()]
+    return [statement for statement in "\n".join(lines).split(";") if statement.strip()]

@@ -1,0 +1,396 @@
+"""Searches by words, by vector, under filters, with counts and marked pieces of text."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from contract_rows import ROUNDING, axis, between, document, keyphrase, mention, mined, phrase
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
+from indexer.errors import MappingMismatch, QueryError
+
+
+def words(*texts: str, **options) -> WordQuery:
+    return WordQuery(tuple(Clause(text) for text in texts), **options)
+
+
+def found(engine, query: WordQuery, *filters: Filter) -> set[str]:
+    ranking = engine.search(SearchRequest(words=query, filters=filters)).words
+    assert ranking.total == len(ranking.ids)
+    assert all(first >= second for first, second in pairwise(ranking.scores))
+    return set(ranking.ids)
+
+
+def under(engine, *filters: Filter) -> list[str]:
+    """Ids of the documents that filters let through."""
+    return list(engine.search(SearchRequest(filters=filters)).words.ids)
+
+
+@pytest.fixture
+def energy(engine):
+    """Six small documents about energy and law."""
+    engine.store(
+        [
+            document(
+                "a", "The heat pump runs in winter.", "Heating", lang="en", year=2019, tags=["home", "heat"]
+            ),
+            document("b", "A pump moves water; heat is lost.", "Water", lang="en", year=2021, tags=["home"]),
+            document("c", "Steuerrecht für Wärmepumpen", "Recht", lang="de", year=2020, date="2020-05-01"),
+            document("d", "Running costs of solar panels", "Solar", lang="en", year=2021, date="2021-02-03"),
+            document("e", "The naïve café owner pays tax.", "Tax law", price=9.5, open=True),
+            document("f", "Nothing here.", "", lang="fr", price=10, open=False),
+        ]
+    )
+    engine.write_mined(
+        [
+            mined("a", axis(0), topics=(("t-000001", 0.9),), keyphrases=(keyphrase("Heat pump"),)),
+            mined("b", between(0, 1, 60), topics=(("t-000001", 0.5), ("t-000002", 0.2))),
+            mined("c", between(0, 1, 30), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("heat pump"),)),
+            mined("d", axis(1), keyphrases=(keyphrase("solar panel"), keyphrase("cost"))),
+            mined("e", axis(2), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("tax law"),)),
+        ]
+    )  # "f" is stored, not mined
+    return engine
+
+
+# -- words -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (words("heat", "pump"), {"a", "b"}),
+        (words("heat", "solar", require_all=False), {"a", "b", "d"}),
+        (WordQuery((Clause("heat pump", "phrase"),)), {"a"}),
+        (words("heat pump"), {"a"}),  # a word with a space in it can only be meant as a phrase
+        (WordQuery((Clause("wärmep", "prefix"),)), {"c"}),
+        (WordQuery((Clause("pump"), Clause("water", negated=True))), {"a"}),
+        (
+            WordQuery((Clause("pump"), Clause("solar"), Clause("heat pump", "phrase", True)), False),
+            {"b", "d"},
+        ),
+        (WordQuery((Clause("pump", negated=True), Clause("tax", negated=True))), {"c", "d", "f"}),
+        (words("RUN"), {"a", "d"}),  # runs, running
+        (words("naive", "cafe"), {"e"}),
+        (words("recht"), {"c"}),  # in the title
+        (words("nowhere"), set()),
+    ],
+)
+def test_words(energy, query, expected):
+    assert found(energy, query) == expected
+
+
+def test_clauses_without_a_word_are_ignored(energy):
+    assert found(energy, words("!!", "heat", "--")) == {"a", "b"}
+    assert found(energy, words("heat", "?", require_all=False)) == {"a", "b"}
+    assert found(energy, WordQuery((Clause("heat"), Clause("*", negated=True)))) == {"a", "b"}
+    assert found(energy, words("!!", "...")) == set()
+    assert found(energy, WordQuery(())) == set()
+
+
+def test_the_title_weighs_more(engine):
+    filler = " one two three four five"
+    engine.store(
+        [
+            document("text", "pump" + filler, "valve"),
+            document("title", "valve" + filler, "pump"),
+            document("x", filler),
+        ]
+    )
+    assert engine.search(SearchRequest(words=words("pump"))).words.ids == ("title", "text")
+
+
+def test_equal_scores_come_by_id_and_total_counts_all(engine):
+    engine.store([document(id_, "same words") for id_ in ("c", "a", "d", "b")] + [document("other", "else")])
+    ranking = engine.search(SearchRequest(words=words("same"), limit=3)).words
+    assert ranking.ids == ("a", "b", "c")
+    assert ranking.total == 4
+    assert len(set(ranking.scores)) == 1
+
+
+def test_a_removed_or_changed_text_is_no_longer_found(energy):
+    energy.store([document("a", "Something new")])
+    energy.delete(["b"])
+    assert found(energy, words("pump")) == set()
+    assert found(energy, words("something")) == {"a"}
+
+
+def test_without_words_and_vector_all_match_in_order_of_id(energy):
+    answer = energy.search(SearchRequest(limit=4))
+    assert answer.words.ids == ("a", "b", "c", "d")
+    assert answer.words.scores == (0.0,) * 4
+    assert answer.words.total == 6
+    assert answer.meaning is None
+
+
+SIGNS = st.text(st.characters(codec="utf-8"), max_size=12) | st.text(
+    "\"*^:(){}[]-+AND OR NOT NEAR,;\\%_'\0", max_size=12
+)
+CLAUSES = st.builds(
+    Clause, SIGNS | st.text(max_size=4), st.sampled_from(["word", "phrase", "prefix"]), st.booleans()
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.builds(WordQuery, st.lists(CLAUSES, max_size=4).map(tuple), st.booleans()))
+def test_no_text_is_ever_a_syntax_error(energy, query):
+    answer = energy.search(SearchRequest(words=query, facets=("topic",)))
+    assert answer.words.total <= 6
+    energy.highlights(query, list("abcdef"))
+
+
+def test_a_long_query_is_no_error(energy):
+    clauses = [Clause(f"word{number}", negated=number % 2 == 0) for number in range(1000)]
+    assert found(energy, WordQuery((*clauses, Clause("pump")), require_all=False)) == {"a", "b"}
+
+
+# -- vectors -----------------------------------------------------------------------------------------------
+
+
+def test_by_vector_all_mined_documents_by_cosine(energy):
+    ranking = energy.search(SearchRequest(vector=axis(0))).meaning
+    assert ranking.ids == ("a", "c", "b", "d", "e")  # 0°, 30°, 60°, 90° and 90°: by id
+    assert ranking.scores == pytest.approx((1, math.sqrt(3) / 2, 0.5, 0, 0), abs=ROUNDING)
+    assert ranking.total == 5  # "f" has no vector
+    assert energy.search(SearchRequest(vector=axis(0), limit=2)).meaning.ids == ("a", "c")
+
+
+def test_by_vector_under_a_filter_total_counts_what_the_filter_lets_through(energy):
+    request = SearchRequest(vector=axis(0), filters=(Filter("lang", "=", "en"),), limit=1)
+    ranking = energy.search(request).meaning
+    assert (ranking.ids, ranking.total) == (("a",), 3)
+    nothing = energy.search(SearchRequest(vector=axis(0), filters=(Filter("lang", "=", "xx"),))).meaning
+    assert (nothing.ids, nothing.total) == ((), 0)
+
+
+def test_words_and_vector_in_one_request_give_two_rankings(energy):
+    answer = energy.search(SearchRequest(words=words("pump"), vector=axis(1), facets=("lang",)))
+    assert set(answer.words.ids) == {"a", "b"}
+    assert answer.meaning.ids == ("d", "b", "c", "a", "e")
+    assert answer.facets["lang"] == (("en", 2),)  # counts what matches the words, not what is near
+
+
+def test_a_vector_of_another_length_is_an_error(energy):
+    with pytest.raises(MappingMismatch, match="3 numbers"):
+        energy.search(SearchRequest(vector=np.ones(3, np.float32)))
+
+
+def test_an_empty_collection_answers(engine):
+    answer = engine.search(SearchRequest(words=words("x"), vector=axis(0), facets=("topic",)))
+    assert (answer.words.ids, answer.meaning.ids, answer.facets) == ((), (), {"topic": ()})
+    assert engine.nearest_phrases(axis(0)) == []
+    assert engine.nearest_mentions(axis(0)) == []
+    assert list(engine.document_ids()) == list(engine.phrase_ids()) == list(engine.mentions_by_phrase()) == []
+
+
+def test_nearest_phrases(engine):
+    engine.write_phrases([phrase("far", axis(1)), phrase("near", between(0, 1, 30)), phrase("at", axis(0))])
+    engine.write_phrases([phrase("at", between(0, 1, 60))])  # overwritten: its old vector must not be found
+    rows = engine.nearest_phrases(axis(0), limit=2)
+    assert [row.phrase for row, _ in rows] == ["near", "at"]
+    assert [score for _, score in rows] == pytest.approx([math.sqrt(3) / 2, 0.5], abs=ROUNDING)
+
+
+def test_nearest_mentions_with_and_without_filters(engine):
+    engine.store([document("a", lang="en"), document("b", lang="de"), document("c", lang="en")])
+    rows = [
+        mined("a", mentions=(mention("a", "x", axis(1)), mention("a", "y", between(0, 1, 60)))),
+        mined("b", mentions=(mention("b", "x", axis(0)),)),
+        mined("c"),
+    ]
+    engine.write_mined([mined("a", mentions=(mention("a", "old", axis(0)),))])
+    engine.write_mined(rows)
+    nearest = engine.nearest_mentions(axis(0), limit=2)
+    assert [(row.document_id, row.phrase) for row, _ in nearest] == [("b", "x"), ("a", "y")]
+    assert [score for _, score in nearest] == pytest.approx([1, 0.5], abs=ROUNDING)
+    english = engine.nearest_mentions(axis(0), limit=5, filters=(Filter("lang", "=", "en"),))
+    assert [(row.document_id, row.phrase) for row, _ in english] == [("a", "y"), ("a", "x")]
+    assert english[0][0].sentence == "The y stands here."
+
+
+def test_many_rows_give_the_same_as_numpy(engine):
+    """More rows than any shortcut takes, with every second one overwritten."""
+    random = np.random.default_rng(5)
+    vectors = random.standard_normal((500, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"d{number:03}" for number in range(500)]
+    engine.store([document(id_, half=str(number % 2)) for number, id_ in enumerate(ids)])
+    engine.write_mined([mined(id_, -vector) for id_, vector in zip(ids, vectors, strict=True)])
+    engine.write_mined([mined(id_, vector) for id_, vector in zip(ids, vectors, strict=True)])
+    for filters, kept in (((), np.arange(500)), ((Filter("half", "=", "1"),), np.arange(1, 500, 2))):
+        ranking = engine.search(SearchRequest(vector=vectors[7], filters=filters, limit=20)).meaning
+        scores = vectors[kept] @ vectors[7]
+        best = np.sort(scores)[::-1][:20]
+        assert ranking.scores == pytest.approx(best.tolist(), abs=ROUNDING)
+        exact = {ids[at]: score for at, score in zip(kept, scores, strict=True)}
+        assert [exact[id_] for id_ in ranking.ids] == pytest.approx(list(ranking.scores), abs=ROUNDING)
+
+
+# -- filters -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ((Filter("lang", "=", "en"),), "abd"),
+        ((Filter("lang", "=", "EN"),), ""),  # exact
+        ((Filter("lang", "=", "en"), Filter("lang", "=", "fr")), "abdf"),  # alternatives
+        ((Filter("lang", "=", ["en", "fr"]),), "abdf"),
+        ((Filter("lang", "=", "en"), Filter("year", "=", 2021)), "bd"),  # both must hold
+        ((Filter("lang", "!=", "en"),), "cef"),  # without the field too
+        ((Filter("lang", "!=", "en"), Filter("lang", "!=", "fr")), "ce"),
+        ((Filter("tags", "=", "heat"),), "a"),
+        ((Filter("tags", "!=", "home"),), "cdef"),
+        ((Filter("year", "=", 2021),), "bd"),
+        ((Filter("year", "=", "2021"),), "bd"),  # as a user types it
+        ((Filter("year", ">=", 2020), Filter("year", "<", 2021)), "c"),
+        ((Filter("year", ">", 2019.5),), "bcd"),
+        ((Filter("year", "<=", "2019"),), "a"),
+        ((Filter("price", ">", 9),), "ef"),  # 9.5 and 10 by size, not as text
+        ((Filter("price", "=", 10.0),), "f"),
+        ((Filter("open", "=", True),), "e"),
+        ((Filter("open", "=", False),), "f"),
+        ((Filter("date", ">=", "2020-06-01"),), "d"),
+        ((Filter("date", "<", "2021"),), "c"),
+        ((Filter("topic", "=", "t-000001"),), "ab"),
+        ((Filter("topic", "=", "t-000002"), Filter("topic", "=", "t-000003")), "bce"),
+        ((Filter("topic", "!=", "t-000001"),), "cdef"),
+        ((Filter("keyphrase", "=", "HEAT PUMP"),), "ac"),
+        ((Filter("keyphrase", "=", "pump"),), ""),  # the whole keyphrase
+        ((Filter("nofield", "=", "x"),), ""),
+        ((Filter("nofield", "!=", "x"),), "abcdef"),
+        ((Filter("nofield", "<", 3),), ""),
+        ((Filter("lang", "=", "\ud800"),), ""),
+        ((), "abcdef"),
+    ],
+)
+def test_filters(energy, filters, expected):
+    assert "".join(under(energy, *filters)) == expected
+
+
+def test_filters_apply_to_words(energy):
+    assert found(energy, words("pump"), Filter("year", ">", 2020)) == {"b"}
+
+
+def test_the_users_fields_may_have_our_names(engine):
+    engine.store([document("a", topic="mine", keyphrase="mine")])
+    engine.write_mined([mined("a", topics=(("t-000001", 1.0),))])
+    assert under(engine, Filter("topic", "=", "mine")) == []
+    assert under(engine, Filter("topic", "=", "t-000001")) == ["a"]
+
+
+def test_a_range_with_a_list_is_an_error(energy):
+    with pytest.raises(QueryError, match="year"):
+        under(energy, Filter("year", ">", ["2019", "2020"]))
+
+
+# -- facets ------------------------------------------------------------------------------------------------
+
+
+def test_facets_count_all_matches(energy):
+    facets = ("topic", "keyphrase", "lang", "year", "tags", "open", "nofield")
+    answer = energy.search(SearchRequest(facets=facets, limit=1))
+    assert answer.facets == {
+        "topic": (("t-000001", 2), ("t-000003", 2), ("t-000002", 1)),
+        "keyphrase": (("Heat pump", 2), ("cost", 1), ("solar panel", 1), ("tax law", 1)),
+        "lang": (("en", 3), ("de", 1), ("fr", 1)),
+        "year": (("2021", 2), ("2019", 1), ("2020", 1)),
+        "tags": (("home", 2), ("heat", 1)),
+        "open": (("false", 1), ("true", 1)),
+        "nofield": (),
+    }
+
+
+def test_facets_count_what_matches_words_and_filters(energy):
+    answer = energy.search(
+        SearchRequest(words=words("pump"), filters=(Filter("year", "=", 2019),), facets=("topic", "lang"))
+    )
+    assert answer.facets == {"topic": (("t-000001", 1),), "lang": (("en", 1),)}
+
+
+def test_facets_with_a_vector_count_all_under_the_filters(energy):
+    answer = energy.search(
+        SearchRequest(vector=axis(0), filters=(Filter("lang", "=", "en"),), facets=("year",), limit=1)
+    )
+    assert answer.facets == {"year": (("2021", 2), ("2019", 1))}
+    assert answer.words is None
+
+
+def test_a_value_that_a_document_has_twice_counts_once(engine):
+    engine.store([document("a", tags=["x", "x", "y"])])
+    engine.write_mined([mined("a", keyphrases=(keyphrase("One"), keyphrase("one")))])
+    answer = engine.search(SearchRequest(facets=("tags", "keyphrase")))
+    assert answer.facets == {"tags": (("x", 1), ("y", 1)), "keyphrase": (("One", 1),)}
+
+
+def test_facet_size_with_many_equal_counts_takes_the_first_by_value(engine):
+    """5,000 values that stand once and one that stands twice."""
+    values = [f"v{number:04}" for number in range(5000)]
+    engine.store([document("a", tags=values[::-1]), document("b", tags=["v2500"])])
+    answer = engine.search(SearchRequest(facets=("tags",), facet_size=3))
+    assert answer.facets == {"tags": (("v2500", 2), ("v0000", 1), ("v0001", 1))}
+    few = engine.search(
+        SearchRequest(filters=(Filter("tags", "=", "v2500"),), facets=("tags",), facet_size=1)
+    )
+    assert few.facets == {"tags": (("v2500", 2),)}
+
+
+# -- highlights --------------------------------------------------------------------------------------------
+
+
+def marked(fragment) -> list[str]:
+    return [fragment.text[start:end] for start, end in fragment.marks]
+
+
+def test_highlights_mark_the_matched_words(energy):
+    pieces = energy.highlights(words("running", "heating"), ["a", "d", "c", "nobody"])
+    assert list(pieces) == ["a", "d"]
+    assert {(piece.field, *marked(piece)) for piece in pieces["a"]} == {
+        ("title", "Heating"),
+        ("text", "heat", "runs"),
+    }
+    assert [(piece.field, marked(piece)) for piece in pieces["d"]] == [("text", ["Running"])]
+
+
+def test_highlights_mark_a_phrase_as_one_and_no_negated_words(energy):
+    query = WordQuery((Clause("heat pump", "phrase"), Clause("winter", negated=True)))
+    (piece,) = energy.highlights(query, ["a"])["a"]
+    assert (piece.field, marked(piece)) == ("text", ["heat pump"])
+    assert energy.highlights(WordQuery((Clause("winter", negated=True),)), ["a"]) == {}
+
+
+def test_highlights_are_pieces_of_the_field_best_first(engine):
+    filler = "Lorem ipsum dolor sit amet, consetetur sadipscing elitr. " * 12
+    text = f"{filler}One pump. {filler}A pump\0 and \ue000 valve. {filler}Another pump. {filler}"
+    engine.store([document("a", text, "Valves")])
+    pieces = engine.highlights(words("pump", "valve"), ["a"], fragments=3)["a"]
+    assert len(pieces) == 3
+    assert marked(pieces[0]) == ["pump", "valve"]  # two of the words beat one
+    assert (pieces[1].field, pieces[1].text, pieces[1].marks) == ("title", "Valves", ((0, 6),))
+    assert marked(pieces[2]) == ["pump"]
+    for piece in pieces:
+        assert piece.text in (text if piece.field == "text" else "Valves")
+        assert len(piece.text) <= 300
+        assert not piece.text.startswith(" ")
+    assert len(engine.highlights(words("pump"), ["a"], fragments=2)["a"]) == 2
+    assert len(engine.highlights(words("pump"), ["a"], fragments=9)["a"]) == 3
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    parts=st.lists(
+        st.sampled_from(["pump", "Pümp", "\0", "\ue000", "\ue001", " ", "𝄞", "x" * 90, ", "]), max_size=40
+    )
+)
+def test_marks_fit_in_any_text(engine, parts):
+    text = "".join(parts)
+    engine.store([document("a", text, text[:20])])
+    for piece in engine.highlights(words("pump"), ["a"], fragments=50).get("a", ()):
+        assert piece.text in (text if piece.field == "text" else text[:20])
+        assert set(marked(piece)) <= {"pump", "Pümp"}
+        assert all(first[1] <= second[0] for first, second in pairwise(piece.marks))
