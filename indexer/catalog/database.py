@@ -92,7 +92,7 @@ def open_engine(address: str) -> Engine:
     """Connect to the database at the SQLAlchemy URL `address` and bring its schema up to date.
 
     Raises:
-        CatalogError: The URL is unusable, there is no answer, or a newer version of the program has been there.
+        CatalogError: The URL is unusable, there is no answer, or a newer version of this program wrote it.
     """
     url = _parsed(address)
     engine = _sqlite_engine(url) if url.get_backend_name() == "sqlite" else _postgres_engine(url)
@@ -194,6 +194,8 @@ def _upgrade(engine: Engine) -> None:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": UPGRADE_LOCK})
         version = _version(connection)
+        if version == SCHEMA:
+            return  # another process has done it while we waited
         if version is not None and version not in migrations.known():
             raise CatalogError(
                 f"The catalog {_place(engine.url)} has schema {version}; this version reads up to {SCHEMA}.",

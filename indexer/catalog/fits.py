@@ -45,14 +45,18 @@ class Fits(Topics):
     def install_fit(
         self,
         collection: str,
-        run: str,
+        fit: str,
         *,
-        topics: Iterable[TopicEntry] = (),
+        topics: Iterable[TopicEntry],
         lineage: Iterable[LineageEntry] = (),
+        run: str | None = None,
     ) -> None:
         """Make a saved fit the live one, with its topics and their lineage: all of it or nothing.
 
-        After it the live topics are those given here: every other one is retired by `run`.
+        Args:
+            fit: The run that made the fit.
+            topics: The live topics from now on; every other one is retired.
+            run: The run that does this, where it is not the one that made the fit: a rollback.
 
         Raises:
             NotFound: There is no such fit.
@@ -61,12 +65,14 @@ class Fits(Topics):
         with self._writing() as connection:
             of_collection = F.collection == collection
             connection.execute(update(F).where(of_collection, F.live).values(live=False))
-            done = connection.execute(update(F).where(of_collection, F.run == run).values(live=True))
+            done = connection.execute(update(F).where(of_collection, F.run == fit).values(live=True))
             if done.rowcount == 0:
-                raise NotFound(f"There is no fit of run '{run}' in collection '{collection}'.")
+                raise NotFound(f"There is no fit of run '{fit}' in collection '{collection}'.")
             retired = update(T).where(T.collection == collection, T.state == "live")
             kept = [topic.id for topic in given]
-            connection.execute(retired.where(T.id.not_in(kept)).values(state="retired", retired_run=run))
+            connection.execute(
+                retired.where(T.id.not_in(kept)).values(state="retired", retired_run=run or fit)
+            )
             self._save_topics(connection, collection, given)
             self._record_lineage(connection, collection, lineage)
 

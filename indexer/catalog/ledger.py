@@ -110,7 +110,7 @@ class Ledger(Database):
             conditions.append(D.state == state)
         if source_prefix:
             start = storable(source_prefix)
-            conditions.append(D.source.between(start, start + "\U0010ffff"))
+            conditions += [D.source >= start, D.source <= start + "\U0010ffff"]
         for id_, _ in self._pages(collection, *conditions):
             yield id_
 
@@ -160,13 +160,12 @@ class Roots:
     """Sources that others may lie under: ``"notes/a.jsonl:17" in Roots(["notes"])``."""
 
     def __init__(self, sources: Iterable[str]) -> None:
-        self._sources = {storable(source).rstrip("/\\") for source in sources}
+        self._sources = {storable(source).rstrip("/\\") for source in sources if source}  # "/" becomes ""
 
     def __contains__(self, source: str) -> bool:
+        if not source:
+            return False
         path = source.rstrip("/\\")
-        if path in self._sources:
-            return True
         file = re.sub(r":\d+\Z", "", path)
-        return file in self._sources or any(
-            file[: cut.start()] in self._sources for cut in re.finditer(r"[/\\]", file)
-        )
+        folders = (file[: cut.start()] for cut in re.finditer(r"[/\\]", file))
+        return path in self._sources or file in self._sources or any(f in self._sources for f in folders)

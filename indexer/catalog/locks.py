@@ -25,7 +25,8 @@ class Lock:
     """A lock that is held. A thread renews it; long work calls `check` now and then."""
 
     def __init__(self, database: Locks, collection: str, token: str, ttl: float) -> None:
-        self._database, self._collection, self._token, self._ttl = database, collection, token, ttl
+        self.token = token
+        self._database, self._collection, self._ttl = database, collection, ttl
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=f"lock-{collection}", daemon=True)
         self.lost = False  # taken over by another, because it could not be renewed in time
@@ -36,7 +37,7 @@ class Lock:
         Raises:
             CatalogError: Another process has taken it over.
         """
-        if self.lost or not self._database._renew(self._collection, self._token, self._ttl):
+        if self.lost or not self._database._renew(self._collection, self.token, self._ttl):
             self.lost = True
         self.check()
 
@@ -84,8 +85,8 @@ class Locks(Database):
         token = secrets.token_hex(16)
         self._take(collection, owner, token, ttl)
         held = Lock(self, collection, token, ttl)
-        held._thread.start()
         try:
+            held._thread.start()
             yield held
         finally:
             held._end()
@@ -99,6 +100,11 @@ class Locks(Database):
                 return None
         return _holder(row)
 
+    def _held_tokens(self, connection: Connection) -> set[str]:
+        at = self._clock(connection)
+        rows = connection.execute(select(L.__table__)).all()
+        return {row.token for row in rows if not _is_stale(row, at)}
+
     def _take(self, collection: str, owner: str, token: str, ttl: float) -> None:
         me = this_process()
         with self._writing() as connection:
@@ -108,7 +114,7 @@ class Locks(Database):
                 **{"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth},
             }
             new = self._insert(L).values(collection=collection, **values).on_conflict_do_nothing()
-            if connection.execute(new).rowcount == 1:
+            if connection.scalar(new.returning(L.token)) == token:
                 return
             row = connection.execute(
                 select(L.__table__).where(L.collection == collection).with_for_update()

@@ -1,7 +1,8 @@
 """Which process is this, and is that one still alive?
 
-A pid alone is not enough: after a reboot or a long time another program has it. So a process is known by
-host, boot and time of birth as well, where the system tells them (Linux does).
+A pid alone is not enough: another program may have it by now, another container counts its own, and two
+machines may have one name. So a process is also known by host, boot with container, and birth, where the
+system tells them (Linux does).
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 
@@ -17,19 +17,19 @@ from pathlib import Path
 class Process:
     pid: int
     host: str
-    boot: str  # "" where unknown
+    boot: str  # one start of the machine, and the container in it; "" where unknown
     birth: str  # ticks since boot; "" where unknown
 
     def is_dead(self) -> bool:
-        """True when it certainly does not run any more. False when it does, or on another host: who knows."""
-        if self.pid <= 0 or self.host != socket.gethostname():
+        """True only when it is certain. A process of another boot may live on a machine of the same name."""
+        if self.pid <= 0 or self.host != socket.gethostname() or self.boot != _boot():
             return False
-        if self.boot and _boot() and self.boot != _boot():
-            return True
-        if not _exists(self.pid):
-            return True
-        birth = _birth(self.pid)
-        return bool(self.birth and birth and self.birth != birth)
+        return not _exists(self.pid) or self.birth != _birth(self.pid)
+
+    def is_probably_dead(self) -> bool:
+        """Also true for a process of this host from before the last start of the machine."""
+        rebooted = self.boot.split()[:1] != _boot().split()[:1]
+        return self.is_dead() or (self.pid > 0 and self.host == socket.gethostname() and rebooted)
 
 
 def this_process() -> Process:
@@ -37,9 +37,11 @@ def this_process() -> Process:
     return Process(pid, socket.gethostname(), _boot(), _birth(pid))
 
 
-@cache
 def _boot() -> str:
-    return _read("/proc/sys/kernel/random/boot_id").strip()
+    try:
+        return f"{_read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
 
 
 def _birth(pid: int) -> str:

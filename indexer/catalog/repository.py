@@ -11,11 +11,10 @@ from indexer.catalog.database import open_engine
 from indexer.catalog.fits import Fits
 from indexer.catalog.ledger import Ledger
 from indexer.catalog.letters import DeadLetters
-from indexer.catalog.locks import Locks
 from indexer.catalog.runs import Runs
 
 
-class Catalog(Ledger, Runs, DeadLetters, Fits, Bundles, Candidates, Locks):
+class Catalog(Ledger, Runs, DeadLetters, Fits, Bundles, Candidates):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
     Errors are CatalogError, and NotFound where one thing is asked for by name.

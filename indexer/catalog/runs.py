@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import RowMapping, insert, select, update
 
-from indexer.catalog.database import Database, now, storable
+from indexer.catalog.database import now, storable
 from indexer.catalog.entries import Run, RunState
+from indexer.catalog.locks import Lock, Locks
 from indexer.catalog.process import Process, this_process
 from indexer.catalog.tables import RunRow as R
 from indexer.errors import NotFound
@@ -19,14 +20,21 @@ from indexer.errors import NotFound
 DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, ascending in ASCII
 
 
-class Runs(Database):
+class Runs(Locks):
     def start_run(
-        self, collection: str, kind: str, options: Mapping[str, Any], *, detached: bool = False
+        self,
+        collection: str,
+        kind: str,
+        options: Mapping[str, Any],
+        *,
+        lock: Lock | None = None,
+        detached: bool = False,
     ) -> str:
         """Record that a run begins; returns its id, which sorts by time.
 
         Args:
             kind: The command's name: "index", "retrain" …
+            lock: The lock that it works under. When that has gone, the run is over, on whatever host it was.
             detached: The work goes on when this process ends, because workers do it.
         """
         process = Process(0, "", "", "") if detached else this_process()
@@ -45,6 +53,7 @@ class Runs(Database):
             "host": process.host,
             "boot": process.boot,
             "birth": process.birth,
+            "lock_token": lock.token if lock else "",
         }
         with self._writing() as connection:
             connection.execute(insert(R).values(values))
@@ -83,16 +92,22 @@ class Runs(Database):
             return [_run(row) for row in connection.execute(query).mappings()]
 
     def interrupted_runs(self, collection: str | None = None) -> list[Run]:
-        """Mark the runs whose process died without a word as interrupted, and return them, oldest first.
+        """Mark the runs that ended without a word as interrupted, and return them, oldest first.
 
-        Runs of processes on other hosts are left alone: from here nobody can tell.
+        A run has ended when its process on this host is dead, or when its lock is held no more. Others, such
+        as runs on another host that took no lock, are left alone: from here nobody can tell.
         """
         query = select(R.__table__).where(R.state == "running").order_by(R.id).with_for_update()
         if collection is not None:
             query = query.where(R.collection == collection)
         with self._writing() as connection:
             rows = connection.execute(query).mappings().all()
-            dead = [row["id"] for row in rows if _process(row).is_dead()]
+            held = self._held_tokens(connection)
+            dead = [
+                row["id"]
+                for row in rows
+                if _process(row).is_probably_dead() or (row["lock_token"] and row["lock_token"] not in held)
+            ]
             if dead:
                 connection.execute(
                     update(R).where(R.id.in_(dead)).values(state="interrupted", finished_at=now())

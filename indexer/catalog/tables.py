@@ -106,6 +106,7 @@ class RunRow(Base):
     host: Mapped[str]
     boot: Mapped[str]
     birth: Mapped[str]
+    lock_token: Mapped[str]  # "" when it works without the collection's lock
 
 
 class BundleRow(Base):

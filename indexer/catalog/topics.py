@@ -71,7 +71,7 @@ class Topics(Database):
             return self._topic(connection, collection, id)
 
     def record_lineage(self, collection: str, entries: Iterable[LineageEntry]) -> None:
-        """Add what became of topics; both ids must have been saved."""
+        """Add what became of topics, once; both ids must have been saved."""
         with self._writing() as connection:
             self._record_lineage(connection, collection, entries)
 
@@ -161,8 +161,12 @@ class Topics(Database):
             }
             for entry in entries
         ]
-        if rows:
-            connection.execute(insert(L), rows)
+        runs = {row["run"] for row in rows}
+        query = select(L.run, L.old_id, L.new_id, L.kind).where(L.collection == collection, L.run.in_(runs))
+        known = {tuple(row) for row in connection.execute(query)}
+        new = [row for row in rows if (row["run"], row["old_id"], row["new_id"], row["kind"]) not in known]
+        if new:
+            connection.execute(insert(L), new)
 
 
 def _heirs(connection: Connection, collection: str, id: str) -> list[str]:

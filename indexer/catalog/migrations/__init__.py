@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from alembic import command
@@ -10,6 +11,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 FOLDER = Path(__file__).parent
+
+_one_at_a_time = threading.Lock()  # Alembic's `op` and `context` belong to the whole process
 
 
 def _config() -> Config:
@@ -28,4 +31,5 @@ def upgrade(connection: Connection) -> None:
     """Run what is missing, inside the transaction of `connection`."""
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _one_at_a_time:
+        command.upgrade(config, "head")

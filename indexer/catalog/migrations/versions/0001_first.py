@@ -49,6 +49,7 @@ def upgrade() -> None:
         sa.Column("host", sa.Text(), nullable=False),
         sa.Column("boot", sa.Text(), nullable=False),
         sa.Column("birth", sa.Text(), nullable=False),
+        sa.Column("lock_token", sa.Text(), nullable=False),
         sa.CheckConstraint(
             "state IN ('running', 'finished', 'failed', 'interrupted')", name=op.f("ck_runs_state")
         ),

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, inspect, text
+
+from indexer.catalog import Catalog, LedgerEntry
+from indexer.catalog.database import VERSION_TABLE
+from indexer.catalog.migrations import known
+from indexer.catalog.tables import SCHEMA, Base
+from indexer.errors import CatalogError
+
+Start = Callable[[Callable[[], object]], Callable[[], int]]
+
+
+def run_sql(url: str, statement: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+def test_open_makes_the_folder_and_the_schema(tmp_path: Path) -> None:
+    with Catalog.open(f"sqlite:///{tmp_path}/new/catalog.sqlite") as catalog:
+        assert catalog.count("main") == {"stored": 0, "mined": 0, "done": 0}
+
+
+def test_what_was_written_is_there_after_opening_again(url: str) -> None:
+    with Catalog.open(url) as catalog:
+        catalog.record("main", [LedgerEntry("a", "1")])
+    with Catalog.open(url) as catalog:
+        assert catalog.ledger("main", ["a"])["a"].content_hash == "1"
+
+
+def test_the_migrations_make_the_tables_that_the_code_expects(url: str) -> None:
+    Catalog.open(url).close()
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, Base.metadata) == []
+    engine.dispose()
+
+
+def test_the_newest_migration_is_the_one_that_the_code_expects() -> None:
+    assert max(known()) == SCHEMA
+
+
+def test_opening_a_newer_schema_says_to_upgrade(url: str) -> None:
+    Catalog.open(url).close()
+    run_sql(url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    try:
+        with pytest.raises(CatalogError, match=r"has schema 9999; this version reads up to \d+") as caught:
+            Catalog.open(url)
+    finally:
+        run_sql(url, f"UPDATE {VERSION_TABLE} SET version_num = '{SCHEMA}'")
+    assert "pip install --upgrade" in caught.value.hint
+
+
+def test_two_that_open_a_new_catalog_at_once_both_succeed(tmp_path: Path, start_process: Start) -> None:
+    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    waits = [start_process(lambda: Catalog.open(url)) for _ in range(3)]
+    assert [wait() for wait in waits] == [0, 0, 0]
+
+
+def test_threads_that_open_new_catalogs_at_once_all_succeed(tmp_path: Path) -> None:
+    """Alembic keeps its state in the module."""
+    urls = [f"sqlite:///{tmp_path}/{i % 2}.sqlite" for i in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        for catalog in threads.map(Catalog.open, urls):
+            assert catalog.topics("main") == []
+            catalog.close()
+
+
+@pytest.mark.live
+def test_two_that_open_an_empty_postgres_at_once_both_succeed(postgres: str) -> None:
+    Catalog.open(postgres).close()
+    run_sql(postgres, f"DROP TABLE {', '.join(Base.metadata.tables)}, {VERSION_TABLE} CASCADE")
+    with ThreadPoolExecutor(4) as threads:
+        for catalog in threads.map(Catalog.open, [postgres] * 4):
+            assert catalog.topics("main") == []
+            catalog.close()
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "catalog.sqlite"
+    other = sqlite3.connect(file)
+    other.execute("CREATE TABLE topics (mine)")  # somebody else's: the migration stops half-way
+    other.close()
+    with pytest.raises(CatalogError, match="table topics already exists"):
+        Catalog.open(f"sqlite:///{file}")
+    engine = create_engine(f"sqlite:///{file}")
+    assert inspect(engine).get_table_names() == ["topics"]
+    engine.dispose()
+
+
+def test_writers_wait_for_each_other(url: str) -> None:
+    with Catalog.open(url) as catalog, ThreadPoolExecutor(8) as threads:
+        numbers = list(threads.map(lambda _: catalog.next_topic_number("main", 3), range(40)))
+    assert sorted(numbers) == list(range(1, 121, 3))
+
+
+def test_a_forked_child_makes_its_own_connections(catalog: Catalog, start_process: Start) -> None:
+    catalog.record("main", [LedgerEntry("parent", "1")])
+    wait = start_process(lambda: catalog.record("main", [LedgerEntry("child", "1")]))
+    assert wait() == 0
+    assert list(catalog.ids("main")) == ["child", "parent"]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("catalog.sqlite", "'catalog.sqlite' is not an SQLAlchemy URL"),
+        ("mysql://me:pw@host/db", "cannot live in mysql"),
+        ("sqlite://", "must be a file"),
+        ("sqlite:////dev/null/catalog.sqlite", "folder /dev/null for the catalog cannot be made"),
+        ("postgresql+nonsense://host/db", "driver for postgresql"),
+    ],
+)
+def test_an_unusable_url_is_explained(url: str, message: str) -> None:
+    with pytest.raises(CatalogError, match=message) as caught:
+        Catalog.open(url)
+    assert "pw" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_explained(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("These are my notes, which nobody may overwrite. " * 100)
+    with pytest.raises(CatalogError, match=r"notes\.txt cannot be used: file is not a database\."):
+        Catalog.open(f"sqlite:///{file}")
+    assert file.read_text().startswith("These are my notes")
+
+
+def test_a_server_that_is_not_there_is_explained_without_the_password() -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'indexer[postgres]'")
+    with pytest.raises(CatalogError, match="cannot be used") as caught:
+        Catalog.open("postgresql://me:secret@127.0.0.1:1/db")
+    assert "secret" not in str(caught.value)
+    assert "INDEXER_DATABASE" in caught.value.hint

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from indexer.catalog import Catalog, Letter
+
+NO_TEXT = Letter("a.pdf", "read", "no text in it")
+
+
+def test_a_letter_is_kept_with_its_reason(catalog: Catalog) -> None:
+    catalog.bury("main", [NO_TEXT, Letter("b.jsonl:3", "encode", "out of memory", document_id="b3")])
+    first, second = catalog.dead("main")
+    assert (first.source, first.stage, first.reason, first.document_id) == (
+        "a.pdf",
+        "read",
+        "no text in it",
+        "",
+    )
+    assert (second.source, second.document_id, second.attempts) == ("b.jsonl:3", "b3", 1)
+    assert first.first_at == first.last_at
+    assert catalog.dead("other") == []
+
+
+def test_the_same_failure_again_is_one_more_attempt(catalog: Catalog) -> None:
+    catalog.bury("main", [NO_TEXT])
+    catalog.bury("main", [Letter("a.pdf", "read", "still no text")])
+    (letter,) = catalog.dead("main")
+    assert (letter.attempts, letter.reason) == (2, "still no text")
+    assert letter.last_at >= letter.first_at
+
+
+def test_a_failure_after_the_letter_was_closed_is_a_new_one(catalog: Catalog) -> None:
+    catalog.bury("main", [NO_TEXT])
+    assert catalog.resolve("main", sources=["a.pdf"]) == 1
+    assert catalog.dead("main") == []
+    catalog.bury("main", [NO_TEXT])
+    assert [letter.attempts for letter in catalog.dead("main")] == [1]
+
+
+def test_letters_are_closed_by_document(catalog: Catalog) -> None:
+    catalog.bury("main", [Letter("s", "encode", "r", document_id=id_) for id_ in "abc"])
+    catalog.bury("main", [Letter("s", "write", "r", document_id="a")])
+    assert catalog.resolve("main", document_ids=["a", "b", "unknown"], stage="encode") == 2
+    assert [(letter.document_id, letter.stage) for letter in catalog.dead("main")] == [
+        ("a", "write"),
+        ("c", "encode"),
+    ]
+
+
+def test_letters_are_closed_by_source(catalog: Catalog) -> None:
+    catalog.bury("main", [Letter(source, "read", "r") for source in ("n/a:1", "n/b", "n-old/b", "other")])
+    assert catalog.resolve("main", sources=["n"]) == 2
+    assert [letter.source for letter in catalog.dead("main")] == ["n-old/b", "other"]
+
+
+def test_letters_that_this_run_did_not_bury_again_can_be_closed(catalog: Catalog) -> None:
+    catalog.bury("main", [Letter("f:1", "read", "r"), Letter("f:2", "read", "r")])
+    started = datetime.now(UTC)
+    catalog.bury("main", [Letter("f:2", "read", "r")])
+    assert catalog.resolve("main", sources=["f"], before=started) == 1
+    assert [letter.source for letter in catalog.dead("main")] == ["f:2"]
+
+
+def test_counts_and_stages(catalog: Catalog) -> None:
+    catalog.bury("main", [Letter(f"s{i}", "read", "r") for i in range(1500)])
+    catalog.bury("main", [Letter("s", "write", "r")])
+    assert catalog.dead_counts("main") == {"read": 1500, "store": 0, "prepare": 0, "encode": 0, "write": 1}
+    assert len(catalog.dead("main", stage="write")) == 1
+    assert len(catalog.dead("main", limit=7)) == 7
+
+
+def test_a_reason_may_hold_anything(catalog: Catalog) -> None:
+    catalog.bury("main", [Letter("s\udcff", "read", "invalid \0 byte in \ud800")])
+    (letter,) = catalog.dead("main")
+    assert letter.reason == "invalid \\x00 byte in \\ud800"
+    assert catalog.resolve("main", sources=["s\udcff"]) == 1
