@@ -50,7 +50,12 @@ class Settings(BaseSettings):
     """All settings. Make one with `load_settings`, which gives errors a reader can act on."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", validate_default=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+        hide_input_in_errors=True,  # a bad URL may hold a password
     )
 
     home: Annotated[Path, AfterValidator(Path.expanduser)] = _setting(
