@@ -68,7 +68,8 @@ def at_start(tree: ast.Module) -> ast.Module:
         def visit_If(self, node: ast.If) -> ast.AST | None:
             return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
 
-    return ast.fix_missing_locations(Drop().visit(tree))
+    Drop().visit(tree)  # in place
+    return tree
 
 
 def parsed(path: Path) -> ast.Module:

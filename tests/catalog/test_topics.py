@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sqlalchemy import create_engine, text
 
 from indexer.catalog import Catalog, LineageEntry, TopicEntry, topic_id
@@ -115,7 +118,7 @@ def test_successors_end_when_two_retired_topics_point_at_each_other(catalog: Cat
     assert catalog.successors("main", "t-000001") == []
 
 
-ARRAYS = {
+ARRAYS: dict[str, NDArray[Any]] = {
     "centroids": np.arange(6, dtype=np.float32).reshape(2, 3),
     "map": np.arange(6, dtype=np.float32).reshape(2, 3).T,  # not contiguous
     "numbers": np.array([1, 2], dtype=np.int64),
