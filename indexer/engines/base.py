@@ -1,8 +1,8 @@
 """The Engine protocol: where documents live and are searched.
 
-One engine object serves one collection. It knows nothing of models or of the catalog: vectors come in and go out as
-float32 arrays of unit length, ids as strings. Every write may be repeated: the same rows twice leave the same state.
-`tests/contract` runs every engine through the same tests.
+One engine object serves one collection. It knows nothing of models or of the catalog: vectors come in and go
+out as float32 arrays of unit length, ids as strings. Every write may be repeated: the same rows twice leave
+the same state. `tests/contract` runs every engine through the same tests.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
-LONGEST_VALUE = (
-    1024  # characters; longer values of the user's fields are kept, but neither filtered by nor counted
-)
+LONGEST_VALUE = 1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
 
 
 @dataclass(frozen=True)
 class Filter:
     """One condition. `field` is ``topic``, ``keyphrase`` or the name of one of the user's own fields.
 
-    Conditions with ``=`` on the same field are alternatives (or); everything else must hold together (and). Equality
-    on strings is exact; a list-valued field matches when one of its values does. ``keyphrase`` compares the text
-    case-insensitively. Dates are ISO 8601 strings and compare as text.
+    Conditions with ``=`` on the same field are alternatives (or), and so are the values of a list;
+    everything else must hold together (and). Equality on strings is exact; a list-valued field matches when
+    one of its values does. ``keyphrase`` compares the text case-insensitively. Dates are ISO 8601 strings
+    and compare as text. A stored number compares as a number, also with a value given as text (``"2020"``).
+    ``!=`` holds for documents without the field too.
     """
 
     field: str
@@ -55,7 +55,12 @@ class Clause:
 
 @dataclass(frozen=True)
 class WordQuery:
-    """A parsed word query. `require_all`: every clause must match; otherwise one is enough. Negated ones never may."""
+    """A parsed word query.
+
+    `require_all`: every clause must match; otherwise one is enough. Negated ones never may. A clause without
+    a letter or digit is ignored; when nothing is left, nothing matches; when only negated ones are left,
+    everything but these does.
+    """
 
     clauses: tuple[Clause, ...]
     require_all: bool = True
@@ -65,7 +70,8 @@ class WordQuery:
 class SearchRequest:
     """What one search asks of the engine in one round trip.
 
-    `words`, `vector` or both may be given; with neither, all documents under the filters match, in id order.
+    `words`, `vector` or both may be given; with neither, all documents under the filters match: the answer's
+    `words` lists them in id order with scores of 0.
     """
 
     words: WordQuery | None = None
@@ -82,7 +88,7 @@ class Ranking:
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
-    total: int  # all matches, not only those listed
+    total: int  # all matches, not only those listed; by vector: the documents under the filters that have one
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,8 @@ class Engine(Protocol):
     def store(self, documents: Sequence[Document]) -> list[Refused]:
         """Write title, text and meta; searchable by words when this returns.
 
-        A document whose content hash differs from the stored one loses what was mined from the old text; an equal
-        one is left as it is. All documents of one call become visible together.
+        A document whose content hash differs from the stored one loses what was mined from the old text; an
+        equal one is left as it is. All documents of one call become visible together.
         """
         ...
 
@@ -146,7 +152,11 @@ class Engine(Protocol):
         ...
 
     def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
-        """Replace keyphrases and topics of mined documents (and the topics of their mentions); keep the vectors."""
+        """Replace keyphrases and topics of mined documents; keep the vectors.
+
+        Mentions named in `mention_topics` get that topic, the others keep theirs. Documents that are unknown
+        or were not mined are refused.
+        """
         ...
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -154,17 +164,17 @@ class Engine(Protocol):
         ...
 
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
-        """Write or overwrite phrase rows."""
+        """Write or overwrite phrase rows. A row that cannot be stored raises `WriteRefused`."""
         ...
 
     def delete_phrases(self, ids: Iterable[str]) -> None: ...
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
-        """Make these the topics of the collection; others disappear from the engine (the catalog remembers them)."""
+        """Make these the topics of the collection; others disappear (the catalog remembers them)."""
         ...
 
     def compact(self) -> None:
-        """Give back the space of rows that were overwritten or removed, and refresh statistics. May be left out."""
+        """Give back the space of overwritten and removed rows, and refresh statistics. May be left out."""
         ...
 
     def close(self) -> None: ...
@@ -182,16 +192,16 @@ class Engine(Protocol):
         ...
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
-        """Mention rows of these documents, with vectors, by document in the order given, then by score, best first."""
+        """Mention rows of these documents, with vectors, by document in the order given, then by score."""
         ...
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
-        """Mention rows grouped by phrase, in the order of phrase ids; all phrases when `phrase_ids` is None.
+        """Mention rows grouped by phrase, ascending by phrase id; all phrases when `phrase_ids` is None.
 
-        At most `limit` rows of each phrase carry a vector that was read (chosen by hash of document id, so that the
-        choice does not depend on the order of writing); of the others `vector` is an empty array.
+        At most `limit` rows of each phrase carry a vector that was read (chosen by hash of document id, so
+        that the choice does not depend on the order of writing); of the others `vector` is an empty array.
         """
         ...
 
@@ -220,7 +230,11 @@ class Engine(Protocol):
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
     ) -> Mapping[str, tuple[Fragment, ...]]:
-        """Pieces of title and text of these documents with the matched words marked, best first."""
+        """Pieces of title and text of these documents with the matched words marked, best first.
+
+        At most `fragments` a document. Any wanted clause is marked, also where the whole query does not
+        match; documents without a marked word are left out.
+        """
         ...
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:

@@ -1,4 +1,4 @@
-"""Every engine goes through the same tests. To add one, add a function that opens it and its name in `ENGINES`."""
+"""Every engine goes through the same tests. To add one, add a function that opens it to `ENGINES`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from contract_rows import DIMS
 
 from indexer.engines.base import Engine
 from indexer.engines.local import LocalEngine
-from contract_rows import DIMS
 
 
 def _local(folder: Path) -> Engine:

@@ -30,7 +30,7 @@ def axis(number: int) -> Vector:
 
 
 def between(first: int, second: int, degrees: float) -> Vector:
-    """Unit vector in the plane of two axes, `degrees` away from the first: its cosine with that is cos(degrees)."""
+    """Unit vector in the plane of two axes, `degrees` away from the first: their cosine is cos(degrees)."""
     angle = math.radians(degrees)
     return np.asarray(math.cos(angle) * axis(first) + math.sin(angle) * axis(second), np.float32)
 

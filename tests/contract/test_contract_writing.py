@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from indexer.engines.base import SearchRequest
-from indexer.errors import WriteRefused
-from indexer.records import Document, Keyphrase, Place, Refinement, TopicWeight
 from contract_rows import (
     ROUNDING,
     axis,
@@ -21,6 +15,12 @@ from contract_rows import (
     phrase,
     topic,
 )
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indexer.engines.base import SearchRequest
+from indexer.errors import WriteRefused
+from indexer.records import Document, Keyphrase, Place, Refinement, TopicWeight
 
 
 def test_a_document_comes_back_as_it_was(engine):

@@ -56,7 +56,7 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
         )
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}:
         return (
-            f"The collection in {file.parent} cannot be opened for this: no permission on the folder or its files.",
+            f"No permission to use the collection in {file.parent} like this.",
             "Check the permissions of the folder, or choose another one with INDEXER_HOME.",
         )
     if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
@@ -102,7 +102,7 @@ class Connections:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of the block or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes."""
+        """One transaction, all or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes."""
         with translated(self.file, self.wait), self._write_lock:
             connection = self._take()
             try:
@@ -170,7 +170,7 @@ class Connections:
         except sqlite3.OperationalError:
             if os.access(self.file.parent, os.W_OK):
                 raise
-            # In a folder that cannot be written SQLite can make no lock files; nobody else can change it either.
+            # In a folder that cannot be written SQLite can make no lock files; but then nobody writes there.
             return self._configured(f"{self.file.absolute().as_uri()}?immutable=1")
 
     def _configured(self, uri: str) -> sqlite3.Connection:
@@ -180,8 +180,8 @@ class Connections:
         try:
             if not self.read_only:
                 connection.execute("PRAGMA journal_mode = WAL")
-                # Syncs at checkpoints only. A power cut may lose the last commits, never the file's consistency;
-                # a killed process loses nothing. Indexing again repairs the rest, because ids are stable.
+                # Syncs at checkpoints only. A power cut may lose the last commits, never the consistency of
+                # the file; a killed process loses nothing. Indexing again repairs the rest: ids are stable.
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute(f"PRAGMA journal_size_limit = {64 << 20}")
             connection.execute("PRAGMA temp_store = MEMORY")

@@ -1,4 +1,4 @@
-"""The embedded engine: the protocol's methods, each a transaction or a snapshot around the module that does it."""
+"""The embedded engine: each method of the protocol as one transaction or snapshot; modules do the work."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class LocalEngine:
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
-        # Page by page, each its own snapshot: a long walk must not keep the write-ahead log from being emptied.
+        # Page by page, each its own snapshot: a long walk must not keep the write-ahead log from shrinking.
         last = ""
         given = iter(sorted(set(phrase_ids))) if phrase_ids is not None else None
         while True:

@@ -25,7 +25,8 @@ PHRASES_AT_ONCE = 128  # of the stream by phrase; bounds its memory
 _NO_VECTOR = np.empty(0, np.float32)
 
 _MENTION_COLUMNS = """
-    m.position, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value, g.first
+    m.position, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value,
+    g.first
 """
 _MENTION_TABLES = f"""
     mentions m

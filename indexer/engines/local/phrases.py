@@ -151,11 +151,13 @@ def topic_documents(connection: sqlite3.Connection, topic_id: str, limit: int) -
     """Documents that have the topic, heaviest first."""
     rows = connection.execute(
         "SELECT d.id, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
-        "JOIN documents d ON d.doc = v.doc WHERE t.field = ? AND t.value = ? ORDER BY v.weight DESC, d.id LIMIT ?",
+        "JOIN documents d ON d.doc = v.doc WHERE t.field = ? AND t.value = ? "
+        "ORDER BY v.weight DESC, d.id LIMIT ?",
         (TOPIC_FIELD, topic_id, max(limit, 0)),
     ).fetchall()
     (total,) = connection.execute(
-        "SELECT count(*) FROM doc_values WHERE code = (SELECT code FROM facet_values WHERE field = ? AND value = ?)",
+        "SELECT count(*) FROM doc_values "
+        "WHERE code = (SELECT code FROM facet_values WHERE field = ? AND value = ?)",
         (TOPIC_FIELD, topic_id),
     ).fetchone()
     return Ranking(tuple(id_ for id_, _ in rows), tuple(weight for _, weight in rows), total)

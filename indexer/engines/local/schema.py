@@ -24,7 +24,8 @@ CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- from a writer that was killed, and is overwritten.
 CREATE TABLE vector_files(kind TEXT PRIMARY KEY, name TEXT NOT NULL, rows INTEGER NOT NULL) WITHOUT ROWID;
 
--- `nuls`: where NUL characters stood in title and text, as JSON; they are stored as spaces, because FTS5 stops at them.
+-- `nuls`: where NUL characters stood in title and text, as JSON. They are stored as spaces: FTS5 stops at
+-- them.
 CREATE TABLE documents(
     doc INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -66,7 +67,9 @@ CREATE TABLE mentions(
     PRIMARY KEY(doc, phrase)
 ) WITHOUT ROWID;
 CREATE INDEX mentions_phrase ON mentions(phrase);
-CREATE TABLE sentences(doc INTEGER, position INTEGER, text TEXT NOT NULL, PRIMARY KEY(doc, position)) WITHOUT ROWID;
+CREATE TABLE sentences(
+    doc INTEGER, position INTEGER, text TEXT NOT NULL, PRIMARY KEY(doc, position)
+) WITHOUT ROWID;
 
 CREATE TABLE phrases(
     code INTEGER PRIMARY KEY,     -- names.code
@@ -96,7 +99,8 @@ CREATE TABLE facet_values(
 );
 CREATE INDEX facet_numbers ON facet_values(field, number) WHERE number IS NOT NULL;
 CREATE TABLE doc_values(code INTEGER, doc INTEGER, weight REAL, PRIMARY KEY(code, doc)) WITHOUT ROWID;
--- The same by document, as int64: what counting reads. `meta` of the user's fields, `mined` of topics and keyphrases.
+-- The same by document, as int64, for counting: `meta` of the user's fields, `mined` of topics and
+-- keyphrases.
 CREATE TABLE doc_codes(doc INTEGER PRIMARY KEY, meta BLOB NOT NULL, mined BLOB NOT NULL);
 """
 

@@ -59,9 +59,9 @@ def _matches(
     columns = ", k.meta, k.mined" if codes else ""
     expression = words.expression(query) if query else None
     if expression is None or (not expression.wanted and expression.excluded):
-        without = "WHERE d.doc NOT IN (SELECT rowid FROM words WHERE words MATCH ?)"
+        without = "WHERE d.doc NOT IN (SELECT rowid FROM words WHERE words MATCH ?)" if expression else ""
         cursor = connection.execute(
-            f"SELECT d.doc{columns} FROM documents d {joined.format('d.doc')} {without if expression else ''}",
+            f"SELECT d.doc{columns} FROM documents d {joined.format('d.doc')} {without}",
             (expression.excluded,) if expression else (),
         )
         scored = False

@@ -45,7 +45,8 @@ def _store_one(connection: sqlite3.Connection, document: Document, dictionary: D
         connection.execute("DELETE FROM documents WHERE doc = ?", (old[0],))
     title, text, nuls = _without_nuls(document.title, document.text)
     doc = connection.execute(
-        "INSERT INTO documents(doc, id, hash, source, meta, nuls, title, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO documents(doc, id, hash, source, meta, nuls, title, text) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             old[0] if old else None,
             document.id,

@@ -1,7 +1,7 @@
 """What documents are filtered by and counted by: a dictionary of values, filters, and counts.
 
-Each value of a field has a code; its upper half is the field. A document's codes stand in `doc_values` (by code, for
-filters) and as one blob of int64 in `doc_codes` (by document, for counts).
+Each value of a field has a code; its upper half is the field. A document's codes stand in `doc_values` (by
+code, for filters) and as blobs of int64 in `doc_codes` (by document, for counts).
 """
 
 from __future__ import annotations
@@ -291,7 +291,8 @@ def _first_by_value(connection: sqlite3.Connection, field: int, numbers: Codes, 
     order = "number IS NULL, number, value"
     if len(numbers) <= _NAMES_AT_ONCE:
         rows = connection.execute(
-            f"SELECT code FROM facet_values WHERE code IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?",
+            "SELECT code FROM facet_values WHERE code IN (SELECT value FROM json_each(?)) "
+            f"ORDER BY {order} LIMIT ?",
             (json.dumps([field << FIELD_BITS | number for number in numbers.tolist()]), size),
         )
         return _docs(rows) & _NUMBER

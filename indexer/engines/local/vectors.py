@@ -1,7 +1,7 @@
 """Vectors in append-only files of float16 rows, and exact search over them.
 
-SQLite says which rows count. A row is written, and on the disk, before the transaction that names it commits, so a
-process killed at any moment leaves at most rows that nobody names.
+SQLite says which rows count. A row is written, and on the disk, before the transaction that names it
+commits, so a process killed at any moment leaves at most rows that nobody names.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ BLOCK = 65_536  # rows scored at once by one thread
 THREADS = min(4, os.cpu_count() or 1)
 GATHER_BELOW = 8  # fetch the allowed rows alone when they are less than 1 in 8
 
-# A scanned score differs from the exact one by less than this: the query is rounded to float16 (at most 2^-11 of
-# a sum that is at most 1), and the rounded rows are not quite of unit length (the same again).
+# A scanned score differs from the exact one by less than this: the query is rounded to float16 (at most 2^-11
+# of a sum that is at most 1), and the rounded rows are not quite of unit length (the same again).
 SCAN_ERROR = 1e-3
 
 
@@ -63,7 +63,7 @@ class VectorFile:
             if size < count:
                 raise EngineUnavailable(
                     f"{self.path} has {size} rows, {count} were written: the file was removed or cut.",
-                    hint=f"Put back a copy of {self.path.parent}, or move it away and index the documents again.",
+                    hint=f"Put back a copy of {self.path.parent}, or move it away and index again.",
                 )
             self._map = np.memmap(self.path, dtype=np.float16, mode="r", shape=(size, self.dims))
         return np.asarray(self._map)[:count]
@@ -78,7 +78,7 @@ class Vectors:
         self._files: dict[str, VectorFile] = {}
 
     def append(self, connection: sqlite3.Connection, kind: str, vectors: NDArray[np.float32]) -> int:
-        """Write `vectors` [n, dims] behind the others and return the slot of the first. Inside a transaction."""
+        """Write `vectors` [n, dims] behind the others, in a transaction; returns the slot of the first."""
         name, rows = _located(connection, kind)
         if len(vectors):
             self._file(name).write(rows, vectors.astype(np.float16))
@@ -130,8 +130,8 @@ def nearest(
         alive: Tells which of some slots still count. Not needed with `allowed`.
 
     Returns:
-        Slots and cosines, best first. May be longer than `want`: whatever ties with the last one is there too,
-        so that the caller can order ties by id.
+        Slots and cosines, best first. May be longer than `want`: whatever ties with the last one is there
+        too, so that the caller can order ties by id.
     """
     if allowed is not None and len(allowed) * GATHER_BELOW < len(rows):
         slots = allowed
@@ -152,7 +152,7 @@ def nearest(
         if alive is not None:
             chosen = np.fromiter(alive(chosen), np.int64)
         exact = _exact(rows, chosen, query)
-        # Rows left out score below `floor`: with enough rows at or above it, none of them can belong to the answer.
+        # Rows left out score below `floor`: with enough rows at or above it, none of them can be missing.
         if int((exact >= floor).sum()) >= want or floor == -np.inf:
             break
         reach *= 4

@@ -34,8 +34,8 @@ class Expression:
 def expression(query: WordQuery) -> Expression:
     """Translate a query. Every clause is quoted, so nothing that a user types is syntax.
 
-    Clauses that hold no letter or digit are left out. Clauses that must all match are joined by a space and not
-    by AND: so FTS5 too ignores a clause in which its tokenizer finds nothing.
+    Clauses that hold no letter or digit are left out. Clauses that must all match are joined by a space and
+    not by AND: so FTS5 too ignores a clause in which its tokenizer finds nothing.
     """
     wanted = [_quoted(clause) for clause in query.clauses if not clause.negated and _has_words(clause.text)]
     excluded = [_quoted(clause) for clause in query.clauses if clause.negated and _has_words(clause.text)]
