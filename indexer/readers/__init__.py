@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from indexer.errors import InputError
-from indexer.readers import folder, plain, registry, single
+from indexer.readers import counting, folder, plain, registry, single
 from indexer.readers.fields import content_id
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import STDIN, File, plural, shown
@@ -72,7 +72,16 @@ def read_one(path: Path, options: ReadOptions = ReadOptions()) -> Document:  # n
 
 def count(sources: Sequence[str | Path], options: ReadOptions = ReadOptions()) -> int | None:  # noqa: B008 (frozen)
     """About how many documents the sources hold, without reading them; None when nobody can know."""
-    raise NotImplementedError
+    paths = [Path(source) for source in sources]
+    _check_sources(paths)
+    total = 0
+    for file in _files(paths, _LeftOut()):
+        if isinstance(file, InputError):
+            continue
+        if file.is_pipe:
+            return None
+        total += counting.estimate(file)
+    return total
 
 
 def _check_sources(paths: Sequence[Path]) -> None:
@@ -113,15 +122,10 @@ def _files(paths: Sequence[Path], left_out: _LeftOut) -> Iterator[File | InputEr
             if isinstance(file, File):
                 if _is_in(os.path.abspath(file.path), read_before):
                     continue
-                if not registry.is_known(file) and not _is_pipe(file):
+                if not registry.is_known(file):
                     left_out.add(file)
                     continue
             yield file
-
-
-def _is_pipe(file: File) -> bool:
-    """Standard input, or what a shell makes of `<(zcat …)`: has no suffix, is read as JSON Lines."""
-    return file.is_stdin or file.path.is_fifo() or file.path.is_char_device()
 
 
 class _LeftOut:
@@ -163,20 +167,17 @@ def _is_in(key: str, seen: set[int]) -> bool:
 
 
 def _repeated(document: Document, file: File) -> InputError:
-    what, hint = (
-        f"the id {document.id!r} was read before in this run.",
-        "Ids must differ; the first one counts.",
-    )
     if document.id == content_id(document):
         what = "the same title, text and fields were read before in this run."
         hint = "If both are to stay, give the records an id."
     elif document.id == file.id:
-        path = f"{document.meta['folder']}/{document.meta['file']}"
+        path = f"{file.folder}/{document.meta['file']}"
         what = f"another file with the path {path} was read before in this run."
         hint = "Ids come from the path, the given folder's name included: give the folder that holds both."
-    return InputError(
-        f"{document.source}: {what}",
-        hint=hint,
-        source=file.name,
-        document_id=document.id,
+    else:
+        what = f"the id {document.id!r} was read before in this run."
+        hint = "Ids must differ; the first one counts."
+    line = document.source.removeprefix(f"{file.name}:")
+    return file.problem(
+        what, line=int(line) if line.isdecimal() else None, hint=hint, document_id=document.id
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import io
-from typing import IO
+import re
+from typing import IO, Any
 
+from indexer.errors import InputError
 from indexer.readers.source import File
 
 _SAMPLE = 1 << 16  # bytes looked at to guess an encoding
@@ -21,122 +23,87 @@ _CANDIDATES = [
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "iso8859_2"),
     *("koi8_r", "mac_roman", "cp874", "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949"),
 ]
-_HARMLESS = "\t\n\r\f\v\b\x1b"
+_SAVE_AS_UTF8 = "Save the file as UTF-8."
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+_BAD_BYTE = re.compile("[\udc80-\udcff]")  # as "surrogateescape" shows it
+_GOOD_CHAR = re.compile("[^\x00-\x7f\udc80-\udcff]")
 
 
-def decode(data: bytes, file: File) -> str:
+def decode(data: bytes, file: File, *, declared: str = "") -> str:
     """The text of a whole file, without a byte order mark; line ends stay as they are.
+
+    Args:
+        data: All of it.
+        file: For messages.
+        declared: The encoding that the file says it has, used when it is not UTF-8.
 
     Raises:
         InputError: The bytes are no text, or in no encoding that fits; the message names the first bad byte.
     """
-    encoding = encoding_of(data, file)
+    encoding = _marked(data)
+    if encoding is None:
+        nul = data.find(b"\x00")
+        if nul >= 0:
+            raise file.problem(
+                f"not a text file: NUL byte at byte {nul:,}.",
+                hint="If it is UTF-16 without a byte order mark, save it as UTF-8.",
+            )
+        encoding = "utf-8"
+        if not _is_utf8(data, is_whole=True):
+            encoding = declared if _fits(data, declared) else _guess(data) or "utf-8"
     try:
-        return data.decode(encoding)
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise file.problem(f"{not_text(error, encoding)}.", hint="Save the file as UTF-8.") from error
+        raise file.problem(f"{_bad_byte(error, encoding)}.", hint=_SAVE_AS_UTF8) from error
+    _refuse_binary(text[:_SAMPLE], file)
+    return text
 
 
-def encoding_of(data: bytes, file: File) -> str:
-    """The encoding of bytes that may be only the beginning of a file.
-
-    A few bad bytes among good UTF-8 are damage, not another encoding: then the answer is UTF-8, and decoding
-    will say where.
-
-    Raises:
-        InputError: The bytes are no text.
-    """
-    for mark, encoding in _MARKS.items():
-        if data.startswith(mark):
-            return encoding
-    nul = data.find(b"\x00")
-    if nul >= 0:
-        raise file.problem(
-            f"not a text file: NUL byte at byte {nul:,}.",
-            hint="If it is UTF-16 without a mark, save it as UTF-8.",
-        )
-    good, bad = _judge_lines(data)
-    encoding = "utf-8" if not bad or good > bad else _guess(data) or "utf-8"
-    sample = data[:_SAMPLE].decode(encoding, "replace")
-    strange = sum(not char.isprintable() and char < "\xa0" and char not in _HARMLESS for char in sample)
-    if strange > len(sample) / 10:
-        raise file.problem("not a text file: more than a tenth of it is control characters.")
-    return encoding
+def _marked(data: bytes) -> str | None:
+    return next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), None)
 
 
-def _judge_lines(data: bytes) -> tuple[int, int]:
-    """How many lines have good UTF-8 beyond ASCII, and how many are not UTF-8."""
-    good = bad = 0
-    if data.isascii():
-        return good, bad
-    *lines, last = data.split(b"\n")
-    for line in lines:
-        if not line.isascii():
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                bad += 1
-            else:
-                good += 1
-    try:  # a sample may end inside a character
-        codecs.getincrementaldecoder("utf-8")().decode(last)
-    except UnicodeDecodeError:
-        bad += 1
-    return good, bad
+def _is_utf8(data: bytes, *, is_whole: bool) -> bool:
+    """Whether this is UTF-8, if need be damaged. Other encodings hardly ever look like it."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    text = decoder.decode(data, final=is_whole)  # a sample may end inside a character
+    bad = sum(1 for _ in _BAD_BYTE.finditer(text))
+    return not bad or bad <= 2 * sum(1 for _ in _GOOD_CHAR.finditer(text))
+
+
+def _fits(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except (LookupError, ValueError):  # unknown, or wrong
+        return False
+    return bool(encoding)
 
 
 def _guess(data: bytes) -> str | None:
+    """An encoding for bytes that are not UTF-8, judged by the lines that are not ASCII."""
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:_SAMPLE], cp_isolation=_CANDIDATES, enable_fallback=False).best()
-    return best.encoding if best else None
+    telling = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:_SAMPLE]
+    matches = from_bytes(telling, cp_isolation=_CANDIDATES, enable_fallback=False)
+    best = matches.best()
+    if best is None:
+        return None
+    equals = [match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
+    # Short texts fit many code pages equally well, and the first by name would win.
+    if any("cp1252" in (match.encoding, *match.could_be_from_charset) for match in equals):
+        return "cp1252"
+    return best.encoding
 
 
-def not_text(error: UnicodeDecodeError, encoding: str) -> str:
-    """The end of a message: what byte is wrong, and where."""
+def _refuse_binary(sample: str, file: File) -> None:
+    strange = sum(1 for _ in _NO_TEXT.finditer(sample))
+    if strange > len(sample) / 10:
+        raise file.problem("not a text file: more than a tenth of it is control characters or no characters.")
+
+
+def _bad_byte(error: UnicodeDecodeError, encoding: str) -> str:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding.upper().replace("_", "-")
     return f"not {name} at byte {error.start:,} (0x{error.object[error.start]:02x})"
-
-
-def as_utf8(stream: IO[bytes], file: File) -> tuple[IO[bytes], str]:
-    """Prepare a stream for reading by lines that end in one byte, a newline.
-
-    Returns:
-        A stream, and the encoding of its lines. UTF-16 and UTF-32 are turned into UTF-8 on the way, since
-        their newlines are longer; everything else is passed on as it is, without a byte order mark.
-    """
-    buffered = stream if hasattr(stream, "peek") else io.BufferedReader(stream)  # type: ignore[type-var]
-    sample = bytes(buffered.peek(_SAMPLE)[:_SAMPLE])
-    encoding = encoding_of(sample, file)
-    if encoding == "utf-8-sig":
-        buffered.read(len(codecs.BOM_UTF8))
-        return buffered, "utf-8"
-    if encoding in {"utf-16", "utf-32"}:
-        return io.BufferedReader(_Recoded(buffered, encoding)), "utf-8"
-    return buffered, encoding
-
-
-class _Recoded(io.RawIOBase):
-    """A stream in another encoding, read as UTF-8. A half character or damage becomes U+FFFD."""
-
-    def __init__(self, stream: IO[bytes], encoding: str) -> None:
-        self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        while not self._ready:
-            data = self._stream.read(_SAMPLE)
-            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
-            if not data:
-                break
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
 
 
 class Lines:
@@ -144,10 +111,13 @@ class Lines:
 
     An iterator that goes on after an error: a line that is too long or not in the encoding raises
     `InputError`, and the next call gives the line after it. `number` is that of the last line, from 1.
+
+    Raises:
+        InputError: On creation, when this is no text at all.
     """
 
     def __init__(self, stream: IO[bytes], file: File, longest: int) -> None:
-        self._stream, self._encoding = as_utf8(stream, file)
+        self._stream, self._encoding = _by_lines(stream, file)
         self._file = file
         self._longest = longest
         self.number = 0
@@ -162,19 +132,22 @@ class Lines:
         self.number += 1
         if len(line) > self._longest and not line.endswith(b"\n"):
             size = len(line) + self._skip_rest()
-            raise self._file.problem(
+            raise self._problem(
                 f"the line has {size:,} bytes; at most {self._longest:,} are read.",
-                line=self.number,
-                hint="Split the document into parts, or raise the limit (max_document_bytes).",
+                "Split the document into parts, or raise the limit (max_document_bytes).",
+            )
+        nul = line.find(b"\x00")
+        if nul >= 0:
+            raise self._problem(
+                f"NUL byte at byte {nul:,} of the line.", "Remove it; it stands for nothing in text."
             )
         try:
             return line.decode(self._encoding)
         except UnicodeDecodeError as error:
-            raise self._file.problem(
-                f"{not_text(error, self._encoding)} of the line.",
-                line=self.number,
-                hint="Save the file as UTF-8.",
-            ) from error
+            raise self._problem(f"{_bad_byte(error, self._encoding)} of the line.", _SAVE_AS_UTF8) from error
+
+    def _problem(self, what: str, hint: str) -> InputError:
+        return self._file.problem(what, line=self.number, hint=hint)
 
     def _skip_rest(self) -> int:
         """Read to the end of the line; return the bytes that were passed over."""
@@ -183,4 +156,44 @@ class Lines:
             size += len(rest)
             if rest.endswith(b"\n"):
                 break
+        return size
+
+
+def _by_lines(stream: IO[bytes], file: File) -> tuple[IO[bytes], str]:
+    """A stream whose lines end in one byte, a newline, and the encoding of these lines.
+
+    UTF-16 and UTF-32 are turned into UTF-8 on the way, since their newlines are longer; everything else is
+    passed on as it is, without a byte order mark.
+    """
+    sample: bytes = stream.peek(_SAMPLE)[:_SAMPLE]  # type: ignore[attr-defined]
+    marked = _marked(sample)
+    if marked in {"utf-16", "utf-32"}:
+        return io.BufferedReader(_Recoded(stream, marked)), "utf-8"
+    if marked:
+        stream.read(len(codecs.BOM_UTF8))
+    encoding = "utf-8" if _is_utf8(sample, is_whole=False) else _guess(sample) or "utf-8"
+    _refuse_binary(sample.decode(encoding, "replace"), file)
+    return stream, encoding
+
+
+class _Recoded(io.RawIOBase):
+    """A stream in another encoding, read as UTF-8. Damage and a half character at the end become U+FFFD."""
+
+    def __init__(self, stream: IO[bytes], encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._stream.read(_SAMPLE)
+            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
+            if not data:
+                break
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
         return size

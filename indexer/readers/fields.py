@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, time
+from itertools import islice
 from typing import Any
 
-from indexer.errors import InputError
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import File, clean, hash_id
 from indexer.records import Document, MetaValue
@@ -18,7 +20,18 @@ ID_FIELDS = ("id",)
 
 MAX_DEPTH = 10  # objects inside objects in meta
 MAX_ID_BYTES = 512  # what Elasticsearch allows
+TEXT_GAP = "\n\n"  # between several text fields
 _LONGEST_INTEGER = 2**63
+_NAME_THE_TEXT = "Name the field that holds the text: --text-field NAME."
+_KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
 
 Record = dict[str, Any]
 
@@ -27,8 +40,21 @@ class Fields:
     """Which fields of a file's records are text, title and id."""
 
     def __init__(self, options: ReadOptions) -> None:
-        self.options = options
-        self.text_names = [name.strip() for name in options.text_field.split(",") if name.strip()]
+        self._options = options
+        self._wanted = [name.strip() for name in options.text_field.split(",") if name.strip()]
+
+    def claimed(self, names: Collection[str]) -> set[str]:
+        """Those of `names` that are text, title or id, so no meta."""
+        title, id_ = self._title_name(names), self._id_name(names)
+        return {name for name in (*self._text_names(names), title, id_) if name}
+
+    def check_names(self, names: Collection[str], file: File, line: int) -> None:
+        """Raise InputError when a table with these columns has no text, or not the id or title asked for."""
+        for wanted in (*self._text_names(names), self._title_name(names), self._id_name(names)):
+            if wanted and wanted not in names:
+                raise file.problem(f"no column {_quoted(wanted)}. Found: {_listed(names)}.", line=line)
+        if not self._text_names(names):
+            raise file.problem(_no_text(names), line=line, hint=_NAME_THE_TEXT)
 
     def document(self, record: Record, file: File, line: int) -> Document:
         """Make a document of a record. Takes the fields that it uses out of `record`.
@@ -37,62 +63,61 @@ class Fields:
             InputError: A field is missing or holds what it must not.
         """
         id_ = ""
+        names = list(record)
         try:
-            id_ = self._id(record)
-            text = self._text(record)
-            title = self._title(record)
+            id_ = self._id(record, names)
+            text = self._text(record, names)
+            title_name = self._title_name(names)
+            title = _text_of(_take(record, title_name), title_name) if title_name else ""
             meta = flatten(record)
         except _Unusable as error:
             raise file.problem(str(error), line=line, hint=error.hint, document_id=id_ or None) from None
-        check_size(title, text, file, self.options, line=line, document_id=id_ or None)
+        check_size(title, text, file, self._options, line=line, document_id=id_ or None)
         document = Document(id_, text, title, meta, file.at(line))
-        return document if id_ else with_content_id(document)
+        return document if id_ else replace(document, id=content_id(document))
 
-    def _id(self, record: Record) -> str:
-        name = self.options.id_field or _usual(record, ID_FIELDS)
+    def _id_name(self, names: Collection[str]) -> str:
+        return self._options.id_field or _usual(names, ID_FIELDS)
+
+    def _title_name(self, names: Collection[str]) -> str:
+        return self._options.title_field or _usual(names, TITLE_FIELDS)
+
+    def _text_names(self, names: Collection[str]) -> list[str]:
+        if self._options.text_field and self._options.text_field in names:  # its name may have a comma
+            return [self._options.text_field]
+        usual = _usual(names, TEXT_FIELDS)
+        return self._wanted or ([usual] if usual else [])
+
+    def _id(self, record: Record, names: Collection[str]) -> str:
+        name = self._id_name(names)
         value = _take(record, name) if name else None
-        if value is None:
-            if self.options.id_field:
-                raise _Unusable(f"the id field {_quoted(name)} is missing. Found: {_names(record)}.")
+        if value is None or value == "":
+            if self._options.id_field:
+                raise _Unusable(f"the id {_quoted(name)} is missing or empty. Found: {_listed(names)}.")
             return ""
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise _Unusable(f"the id must be text or a whole number, found {_kind(value)}.")
+            raise _Unusable(f"the id {_quoted(name)} must be text or a whole number, found {kind_of(value)}.")
         id_ = str(value).strip()
-        if not id_:
-            raise _Unusable("the id is empty.")
-        if not id_.isprintable():  # also catches NUL and lone surrogates: replaced, two ids could become one
-            raise _Unusable(f"the id {ascii(id_)[:80]} has control characters or broken Unicode.")
+        # Broken Unicode is replaced elsewhere; here two ids could become one.
+        if not id_ or not id_.isprintable():
+            raise _Unusable(
+                f"the id {ascii(value)[:80]} is blank, or has control characters or broken Unicode."
+            )
         if len(id_.encode()) > MAX_ID_BYTES:
             raise _Unusable(f"the id has {len(id_.encode()):,} bytes; at most {MAX_ID_BYTES} are possible.")
         return id_
 
-    def _text(self, record: Record) -> str:
-        wanted = self.options.text_field
-        if wanted and wanted not in record and len(self.text_names) > 1:
-            found = [_take(record, name) for name in self.text_names]
-            parts = [_text_of(value, name) for name, value in zip(self.text_names, found, strict=True)]
-            if all(value is None for value in found):
-                raise _Unusable(f"none of the text fields {wanted} is there. Found: {_names(record)}.")
-            text = "\n\n".join(part for part in parts if part.strip())
-            name = wanted
-        else:
-            name = wanted or _usual(record, TEXT_FIELDS) or ""
-            if not name:
-                raise _Unusable(
-                    f"no text field. Expected one of {', '.join(TEXT_FIELDS)}; found: {_names(record)}.",
-                    hint="Name the field that holds the text: --text-field NAME.",
-                )
-            value = _take(record, name)
-            if value is None and not (wanted in record or _usual(record, (name,))) and wanted:
-                raise _Unusable(f"the text field {_quoted(name)} is missing. Found: {_names(record)}.")
-            text = _text_of(value, name)
-        if not text.strip():
-            raise _Unusable(f"{_quoted(name)} is empty.")
+    def _text(self, record: Record, names: Collection[str]) -> str:
+        text_names = self._text_names(names)
+        if not text_names:
+            raise _Unusable(_no_text(names), _NAME_THE_TEXT)
+        parts = [_text_of(_take(record, name), name) for name in text_names]
+        text = TEXT_GAP.join(part for part in parts if part.strip())
+        if not text:
+            raise _Unusable(
+                f"the text {_quoted(', '.join(text_names))} is missing or empty. Found: {_listed(names)}."
+            )
         return text
-
-    def _title(self, record: Record) -> str:
-        name = self.options.title_field or _usual(record, TITLE_FIELDS)
-        return _text_of(_take(record, name), name) if name else ""
 
 
 class _Unusable(Exception):
@@ -131,10 +156,6 @@ def content_id(document: Document) -> str:
     return hash_id(f"content:{document.content_hash}")
 
 
-def with_content_id(document: Document) -> Document:
-    return Document(content_id(document), document.text, document.title, document.meta, document.source)
-
-
 def flatten(record: Record) -> dict[str, MetaValue]:
     """Meta as both engines can filter it: objects inside objects become dotted names, as in Elasticsearch.
 
@@ -156,6 +177,15 @@ def flatten(record: Record) -> dict[str, MetaValue]:
             raise _Unusable(f"the field {_quoted(name)} is there twice.")
         else:
             meta[name] = stored
+    return meta
+
+
+def flatten_loosely(record: Record) -> dict[str, MetaValue]:
+    """Like `flatten`, but leaves out the fields that cannot be stored."""
+    meta: dict[str, MetaValue] = {}
+    for name, value in record.items():
+        with suppress(_Unusable):
+            meta |= flatten({name: value})
     return meta
 
 
@@ -193,20 +223,20 @@ def _scalar(value: object, name: str) -> str | int | float | bool | None:
         return None if math.isnan(value) else value
     if isinstance(value, date | datetime | time):
         return value.isoformat()
-    raise _Unusable(f"the field {_quoted(name)} holds {_kind(value)}, which cannot be stored.")
+    raise _Unusable(f"the field {_quoted(name)} holds {kind_of(value)}, which cannot be stored.")
 
 
 def _word(value: str | int | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _usual(record: Record, usual: Iterable[str]) -> str | None:
-    """The name in `record` that is the first of `usual`, in whatever case."""
+def _usual(names: Collection[str], usual: Iterable[str]) -> str:
+    """The first of `usual` that is among `names`, in whatever case; empty when none is."""
     for name in usual:
-        if name in record:
+        if name in names:
             return name
-    by_lower = {name.strip().lower(): name for name in record}
-    return next((by_lower[name] for name in usual if name in by_lower), None)
+    by_lower = {name.strip().lower(): name for name in names}
+    return next((by_lower[name] for name in usual if name in by_lower), "")
 
 
 def _take(record: Record, name: str) -> Any:
@@ -225,37 +255,25 @@ def _text_of(value: object, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _Unusable(f"{_quoted(name)} must be text, found {_kind(value)}.")
+        raise _Unusable(f"{_quoted(name)} must be text, found {kind_of(value)}.")
     return clean(value)
 
 
-def _kind(value: object) -> str:
-    kinds: dict[type, str] = {
-        type(None): "null",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "text",
-        list: "a list",
-        dict: "an object",
-    }
-    return kinds.get(type(value), type(value).__name__)
+def _no_text(names: Collection[str]) -> str:
+    return f"no text. Expected one of {', '.join(TEXT_FIELDS)}; found: {_listed(names)}."
 
 
-def kind_of_value(value: object) -> str:
-    """A JSON value's kind in words, for messages."""
-    return _kind(value)
+def kind_of(value: object) -> str:
+    """What a JSON value is, in words, for messages."""
+    return _KINDS.get(type(value), type(value).__name__)
 
 
-def _quoted(name: str | None) -> str:
-    shown = clean(name or "")
+def _quoted(name: str) -> str:
+    shown = clean(name)
     return f'"{shown[:80]}{"…" if len(shown) > 80 else ""}"'
 
 
-def _names(record: Record) -> str:
-    """The names in a record, shortened, for messages."""
-    names = [clean(str(name))[:40] for name in record]
-    return ", ".join(names[:10]) + (", …" if len(names) > 10 else "") if names else "nothing else"
-
-
-__all__ = ["Fields", "InputError", "check_size", "content_id", "flatten", "kind_of_value", "with_content_id"]
+def _listed(names: Collection[str]) -> str:
+    """The names of a record, shortened, for messages."""
+    shown = [clean(name)[:40] for name in islice(names, 10)]
+    return ", ".join(shown) + (", …" if len(names) > 10 else "") or "nothing"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from indexer.errors import InputError
 from indexer.readers.encoding import Lines
-from indexer.readers.fields import Fields, Record, kind_of_value
+from indexer.readers.fields import Fields, Record, kind_of
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import File
 from indexer.records import Document
@@ -68,5 +68,5 @@ def _parse(line: str, file: File, number: int) -> Record:
     except ValueError as error:  # a number with thousands of digits
         raise file.problem(f"not usable JSON: {error}.", line=number) from error
     if not isinstance(value, dict):
-        raise file.problem(f"expected an object, found {kind_of_value(value)}.", line=number)
+        raise file.problem(f"expected an object, found {kind_of(value)}.", line=number)
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from indexer.errors import InputError
-from indexer.readers import jsonl, plain, single
+from indexer.readers import docx, html, jsonl, markdown, pdf, plain, single, tables
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Parser
 from indexer.readers.source import File
@@ -13,18 +13,28 @@ from indexer.records import Document
 
 RecordReader = Callable[[File, ReadOptions], Iterator[Document | InputError]]
 
-MANY: dict[str, RecordReader] = {
+MANY: dict[str, RecordReader] = {  # files of records
     "jsonl": jsonl.read,
     "ndjson": jsonl.read,
+    "csv": tables.read,
+    "tsv": tables.read,
+    "tab": tables.read,
 }
-ONE: dict[str, Parser] = {
+ONE: dict[str, Parser] = {  # files that are one document
     "txt": plain.parse,
     "text": plain.parse,
+    "md": markdown.parse,
+    "markdown": markdown.parse,
+    "html": html.parse,
+    "htm": html.parse,
+    "xhtml": html.parse,
+    "pdf": pdf.parse,
+    "docx": docx.parse,
 }
 
 
 def is_known(file: File) -> bool:
-    return file.suffix in MANY or file.suffix in ONE
+    return file.suffix in MANY or file.suffix in ONE or file.is_pipe
 
 
 def read_file(file: File, options: ReadOptions) -> Iterator[Document | InputError]:

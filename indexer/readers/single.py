@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import IO
 
 from indexer.readers.fields import check_size
 from indexer.readers.options import ReadOptions
@@ -18,6 +23,17 @@ class Page:
     text: str
     title: str = ""
     meta: Mapping[str, MetaValue] = field(default_factory=dict)
+
+
+def page(blocks: Iterable[str], title: str, meta: Mapping[str, MetaValue]) -> Page:
+    """Paragraphs with blank lines between them, without the one that repeats the title."""
+    kept = [block for block in (block.strip() for block in blocks) if block]
+    title = " ".join(title.split())
+    if title:
+        same = (number for number, block in enumerate(kept) if " ".join(block.split()) == title)
+        first = next(same, len(kept))
+        del kept[first : first + 1]
+    return Page("\n\n".join(kept), title, meta)
 
 
 Parser = Callable[[File, ReadOptions], Page]
@@ -52,7 +68,25 @@ def all_bytes(file: File, options: ReadOptions, most: int) -> bytes:
         InputError: It has more, or cannot be read.
     """
     with file.opened() as stream:
-        data = stream.read(most + 1)
+        return _at_most(stream, file, options, most)
+
+
+@contextmanager
+def seekable(file: File, options: ReadOptions) -> Iterator[IO[bytes]]:
+    """The bytes of a file for a parser that jumps about in it."""
+    with file.opened() as stream:
+        if isinstance(stream, gzip.GzipFile):
+            stream = io.BytesIO(_at_most(stream, file, options, 20 * options.longest_line))
+        yield stream
+
+
+def keywords(text: str) -> list[str]:
+    """The words of a "keywords" property, which are separated by commas or semicolons."""
+    return [word for word in (" ".join(part.split()) for part in re.split("[,;]", text)) if word]
+
+
+def _at_most(stream: IO[bytes], file: File, options: ReadOptions, most: int) -> bytes:
+    data = stream.read(most + 1)
     if len(data) > most:
         raise file.problem(
             f"the file has more than {most:,} bytes; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 import re
 import sys
@@ -12,11 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from indexer.errors import InputError
 
 STDIN = "-"
+BUFFER = 1 << 16  # bytes; also how many can be looked at before reading
 _GZIP = b"\x1f\x8b"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -40,9 +42,15 @@ class File:
         return str(self.path) == STDIN
 
     @property
+    def is_pipe(self) -> bool:
+        """Standard input, or what a shell makes of `<(zcat …)`: can be read once, has no suffix."""
+        return self.is_stdin or self.path.is_fifo() or self.path.is_char_device()
+
+    @property
     def suffix(self) -> str:
         """Lower case, without the dot, and without a final .gz: "jsonl" for "a.JSONL.gz"."""
-        return suffix(self.path)
+        name = self.path.name.lower().removesuffix(".gz")
+        return PurePath(name).suffix.removeprefix(".")
 
     @property
     def id(self) -> str:
@@ -70,9 +78,9 @@ class File:
         """
         try:
             if self.is_stdin:
-                yield _unpacked(sys.stdin.buffer)
+                yield _unpacked(_peekable(sys.stdin.buffer))
                 return
-            with open(self.path, "rb") as stream:
+            with io.BufferedReader(io.FileIO(self.path), BUFFER) as stream:
                 unpacked = _unpacked(stream)
                 if unpacked is stream and self.path.suffix.lower() == ".gz" and stream.peek(1):
                     raise self.problem("not gzip data, though the name ends in .gz.")
@@ -86,16 +94,28 @@ class File:
 
 
 def _unpacked(stream: IO[bytes]) -> IO[bytes]:
-    peek = getattr(stream, "peek", None)  # sys.stdin.buffer may have been replaced by something simpler
-    if peek and peek(2)[:2] == _GZIP:
-        return cast(IO[bytes], gzip.open(stream))
-    return stream
+    is_gzip = stream.peek(2)[:2] == _GZIP  # type: ignore[attr-defined]
+    return cast(IO[bytes], gzip.open(stream)) if is_gzip else stream
 
 
-def suffix(path: PurePath) -> str:
-    """Lower case, without the dot, and without a final .gz."""
-    name = path.name.lower().removesuffix(".gz")
-    return PurePath(name).suffix.removeprefix(".")
+def _peekable(stream: IO[bytes]) -> IO[bytes]:
+    """Standard input as it is, or what a test or a program has put in its place."""
+    return stream if hasattr(stream, "peek") else io.BufferedReader(_Passed(stream))
+
+
+class _Passed(io.RawIOBase):
+    """Reads from another stream, and leaves it open."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def shown(path: PurePath) -> str:
