@@ -159,7 +159,7 @@ def _is_repeated(document: Document, seen: set[int]) -> bool:
 
 def _is_in(key: str, seen: set[int]) -> bool:
     """Whether `key` was here before; remembers eight bytes of its hash, since ids may be many and long."""
-    number = int.from_bytes(hashlib.blake2b(os.fsencode(key), digest_size=8).digest())
+    number = int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest())
     if number in seen:
         return True
     seen.add(number)

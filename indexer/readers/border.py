@@ -29,10 +29,10 @@ def borrowed(file: File, kind: str, *loggers: str) -> Iterator[None]:
     except InputError:
         raise
     except RecursionError as error:
-        raise file.problem(f"cannot be read as {kind}: nested too deep.", document_id=file.id) from error
+        raise file.problem(f"cannot be read as {kind}: nested too deep.") from error
     except Exception as error:
         reason = " ".join(clean(str(error)).split())[:200].rstrip(".") or type(error).__name__
-        raise file.problem(f"cannot be read as {kind}: {reason}.", document_id=file.id) from error
+        raise file.problem(f"cannot be read as {kind}: {reason}.") from error
     finally:
         for logger, level in levels:
             logger.setLevel(level)

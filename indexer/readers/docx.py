@@ -39,7 +39,6 @@ def _refuse_other(stream: IO[bytes], file: File, options: ReadOptions) -> None:
     if start == _OLE:
         raise file.problem(
             "not DOCX, but an encrypted file or one of Word's old format.",
-            document_id=file.id,
             hint="Open it in Word or LibreOffice, remove the password, and save it as .docx.",
         )
     with zipfile.ZipFile(stream) as parts:
@@ -48,7 +47,6 @@ def _refuse_other(stream: IO[bytes], file: File, options: ReadOptions) -> None:
     if size > 20 * options.longest_line:
         raise file.problem(
             f"the file unpacks to {size:,} bytes; at most {20 * options.longest_line:,} are read.",
-            document_id=file.id,
             hint="Remove its images, or raise the limit (max_document_bytes).",
         )
 

@@ -16,6 +16,7 @@ from indexer.records import MetaValue
 _CHARSET = re.compile(
     rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE
 )
+_BESIDE_SITE = re.compile(r"\s+[-–—|·:»]\s+")
 _DATES = (
     "article:published_time",
     "datepublished",
@@ -40,7 +41,9 @@ def parse(file: File, options: ReadOptions) -> Page:
         tree = html.document_fromstring(
             markup.encode("utf-8", "replace"), parser=parser, ensure_head_body=True
         )
-        title = _text(tree.find(".//title")) or _text(tree.find(".//h1"))
+        title, heading = _text(tree.find(".//title")), _text(tree.find(".//h1"))
+        if not title or heading in _BESIDE_SITE.split(title):  # "Heat pumps - My site"
+            title = heading
         text = _main_text(markup) or _all_text(tree)
         return page(text.split("\n"), title, _meta(tree))
 

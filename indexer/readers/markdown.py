@@ -30,10 +30,8 @@ def parse(file: File, options: ReadOptions) -> Page:
     with borrowed(file, "Markdown", "markdown_it"):
         meta, body = _front_matter(source)
         blocks = list(_blocks(_tokens(body)))
-    title = meta.pop("title", "")
-    if not title:
-        title = next((text for text, is_heading in blocks if is_heading), "")
-    return page((text for text, _ in blocks), str(title), meta)
+    title = str(meta.pop("title", "")) or next((text for text, is_heading in blocks if is_heading), "")
+    return page((text for text, _ in blocks), title, meta)
 
 
 def _tokens(body: str) -> list[Token]:

@@ -35,7 +35,6 @@ def parse(file: File, options: ReadOptions) -> Page:
             if reader.is_encrypted and not reader.decrypt(""):
                 raise file.problem(
                     "the PDF is encrypted: it opens only with a password.",
-                    document_id=file.id,
                     hint="Remove the password: qpdf --decrypt --password=… IN OUT",
                 )
             text = "\n\n".join(_pages(reader, file, options))
@@ -43,13 +42,11 @@ def parse(file: File, options: ReadOptions) -> Page:
         except DependencyError as error:
             raise file.problem(
                 "the PDF is encrypted with AES, which needs one more package.",
-                document_id=file.id,
                 hint="pip install cryptography",
             ) from error
         if not text.strip():
             raise file.problem(
                 f"no text in {plural(pages, 'page')}: probably a scan.",
-                document_id=file.id,
                 hint="Recognise its text first, for example: ocrmypdf IN OUT",
             )
         return Page(text, _title(reader), {**_meta(reader), "pages": pages})
@@ -57,12 +54,11 @@ def parse(file: File, options: ReadOptions) -> Page:
 
 def _pages(reader: PdfReader, file: File, options: ReadOptions) -> Iterator[str]:
     size = 0
-    for number, page in enumerate(reader.pages, 1):
-        with borrowed(file, f"PDF, page {number}", "pypdf"):
-            text = _readable(page.extract_text())
+    for page in reader.pages:
+        text = _readable(page.extract_text())
         size += len(text)
         if size > options.max_bytes:  # stop early; the exact size does not matter any more
-            check_size("", " " * size, file, options, document_id=file.id)
+            check_size("", " " * size, file, options)
         if text:
             yield text
 

@@ -7,10 +7,11 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO
 
-from indexer.readers.fields import check_size
+from indexer.errors import InputError
+from indexer.readers.fields import check_size, content_id
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import File, clean
 from indexer.records import Document, MetaValue
@@ -45,14 +46,22 @@ def document(file: File, parse: Parser, options: ReadOptions) -> Document:
     The time of the last change is not in meta: it would make a document count as changed after a mere copy.
 
     Raises:
-        InputError: The file cannot be read, or is empty or too long.
+        InputError: The file cannot be read, or is empty or too long. Its facts have the document's id, so
+            that a document that could be read yesterday is not taken for one that is gone.
     """
-    page = parse(file, options)
-    text = clean(page.text)
-    if not text.strip():
-        raise file.problem("the file has no text.", document_id=file.id)
-    title = " ".join(clean(page.title).split())
-    check_size(title, text, file, options, document_id=file.id)
+    try:
+        page = parse(file, options)
+        text = clean(page.text)
+        title = " ".join(clean(page.title).split())
+        if not text.strip():
+            raise file.problem("the file has no text.")
+        check_size(title, text, file, options)
+    except InputError as error:
+        error.facts["document_id"] = file.id
+        raise
+    if file.is_pipe:  # has no path that could be an id
+        nameless = Document("", text, title, page.meta, file.name)
+        return replace(nameless, id=content_id(nameless))
     meta: dict[str, MetaValue] = {**page.meta, "file": clean(file.path.name)}
     if file.folder:
         meta["folder"] = file.folder
@@ -91,7 +100,6 @@ def _at_most(stream: IO[bytes], file: File, options: ReadOptions, most: int) -> 
         raise file.problem(
             f"the file has more than {most:,} bytes; "
             f"the limit for the text of one document is {options.max_bytes:,}.",
-            document_id=file.id,
             hint="Split it into parts, or raise the limit (max_document_bytes).",
         )
     return data

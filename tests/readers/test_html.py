@@ -26,6 +26,11 @@ def test_the_first_heading_is_the_title_when_there_is_no_other(read_file):
     assert document.title == "Pumps"
 
 
+def test_the_name_of_the_site_is_no_part_of_the_title(read_file):
+    (document,), _ = read_file("a.html", f"<title>Pumps | My site</title><h1>Pumps</h1><p>{PROSE}")
+    assert document.title == "Pumps"
+
+
 def test_a_tiny_page_is_read_whole(read_file):
     (document,), _ = read_file("a.html", "<p>short</p>")
     assert document.text == "short"

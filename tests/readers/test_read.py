@@ -118,7 +118,8 @@ def test_read_one_gives_the_document_of_a_file(folder, monkeypatch):
         with pytest.raises(InputError, match=what):
             read_one(folder / name)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"From a pipe.")))
-    assert read_one("-").text == "From a pipe."
+    document = read_one("-")
+    assert (document.text, document.meta, document.source) == ("From a pipe.", {}, "stdin")
 
 
 def test_heavy_libraries_are_not_imported():
