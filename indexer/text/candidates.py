@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from indexer.text.stopwords import ENGLISH, GENERIC_LEADERS, NEVER_ALONE, NEVER_INSIDE
+from indexer.text.forms import singular
+from indexer.text.stopwords import (
+    AFTER_NOUN,
+    ENGLISH,
+    GENERIC_LEADERS,
+    GERUND_NOUNS,
+    NEVER_ALONE,
+    NEVER_INSIDE,
+    VERBS,
+    VERBS_BEFORE_PREPOSITION,
+)
 
 LONGEST_PHRASE = 6  # words; a hyphenated compound is one
 
@@ -21,82 +32,132 @@ KINDS = {
     "VBN": PARTICIPLE, "VBG": PARTICIPLE,
     "CD": NUMBER, "POS": POSSESSIVE,
 }  # fmt: skip
-PHRASE = re.compile(r"[JVN](?:[JVCN]|(?<=N)P(?=[JN]))*(?<=N)C?|[JVN](?:[JVN])*N|N")
+# Modifiers, numbers inside, Newton's method; one number behind the last noun (Pentium 4).
+PHRASE = re.compile(r"[JVN](?:[JVCN]|(?<=N)P(?=[JN]))*(?<=N)C?|N")
 
-HYPHENS = frozenset("-‐‑‒–—−")
-GLUE = HYPHENS | {"/", "&"}
+GLUE = frozenset("-‐‑‒–—−/&")
+DETERMINERS = frozenset({"DT", "PRP$", "WP$", "PDT", "POS"})
+FUNCTION_TAGS = frozenset({"CC", "IN", "DT"})  # of the last part of and/or
+PREPOSITIONS = frozenset({"IN", "TO"})
+AUXILIARIES = frozenset({"is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "having"})
 _LETTERS = re.compile(r"[^\W\d_]")
 _JUNK = re.compile(r"[^\w\s\-‐‑‒–—−'’./&+#*,]")  # brackets and signs never stand inside
+
+
+class Word(NamedTuple):
+    """A token, or several that hyphens hold together."""
+
+    start: int
+    end: int
+    tag: str  # of the last token
+    kind: str
+    lower: str
 
 
 def candidates(text: str, sentence: Sequence[Token], hidden: Sequence[Span] = ()) -> Iterator[Span]:
     """Yield the candidate phrases of one sentence as ranges of `text`, in order, never overlapping."""
     words = list(_words(text, sentence, hidden))
-    kinds = "".join(kind for _, _, kind in words)
-    for match in PHRASE.finditer(kinds):
+    for match in PHRASE.finditer(_corrected(words)):
         span = _trimmed(text, words[match.start() : match.end()])
         if span is not None:
             yield span
 
 
-def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iterator[Token]:
+def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iterator[Word]:
     """Join what hyphens, slashes and '&' hold together into one word; give each word its kind.
 
     A compound counts as a noun when its last part does (finite-state), else as an adjective
     (state-of-the-art, well-known, 3-dimensional).
     """
-    i, n = 0, len(sentence)
-    while i < n:
-        start, end, tag = sentence[i]
-        j = i + 1
+    at, count = 0, len(sentence)
+    while at < count:
+        start, end, tag = sentence[at]
+        at += 1
+        compound = False
         while (
-            j + 1 < n
-            and sentence[j][0] == end
-            and text[sentence[j][0] : sentence[j][1]] in GLUE
-            and (sentence[j + 1][0] == sentence[j][1])
+            at + 1 < count
+            and text[end : sentence[at][1]] in GLUE
+            and sentence[at][0] == end
+            and sentence[at + 1][0] == sentence[at][1]
         ):
-            end, tag = sentence[j + 1][1:]
-            j += 2
-        kind = KINDS.get(tag, OTHER)
+            end, tag = sentence[at + 1][1:]
+            at += 2
+            compound = True
         word = text[start:end]
-        if j > i + 1:
-            if kind != NOUN:
-                kind = ADJECTIVE if _LETTERS.search(word) else NUMBER
-            if "/" in word and tag in ("CC", "IN", "DT"):  # and/or
-                kind = OTHER
+        kind = KINDS.get(tag, OTHER)
+        if compound and kind != NOUN:
+            kind = ADJECTIVE if _LETTERS.search(word) else NUMBER
+        if compound and "/" in word and tag in FUNCTION_TAGS:
+            kind = OTHER
+        lower = word.lower()
         if kind != OTHER and (
-            word.lower() in NEVER_INSIDE
+            lower in NEVER_INSIDE
             or _JUNK.search(word)
             or (kind == NOUN and not _LETTERS.search(word))
-            or any(first < end and start < last for first, last in hidden)
+            or (hidden and any(first < end and start < last for first, last in hidden))
         ):
             kind = OTHER
-        yield start, end, kind
-        i = j
+        yield Word(start, end, tag, kind, lower)
 
 
-def _trimmed(text: str, words: list[Token]) -> Span | None:
-    """Take off what says nothing at the edges; None when too little or too much is left."""
+def _corrected(words: Sequence[Word]) -> str:
+    """Return the kinds of the words, with the commonest mistakes of a small tagger put right."""
+    kinds: list[str] = []
+    for at, word in enumerate(words):
+        before = kinds[-1] if kinds else OTHER
+        after = words[at + 1].tag if at + 1 < len(words) else ""
+        kind = word.kind
+        if kind == PARTICIPLE:
+            if word.lower in GERUND_NOUNS:
+                kind = NOUN
+            elif before == NOUN and word.lower in AFTER_NOUN:
+                kind = ADJECTIVE
+            elif _is_verb(word, before, words[at - 1] if at else None):
+                kind = OTHER
+        elif kind == NOUN and before == NOUN:
+            deals_with = word.lower in VERBS_BEFORE_PREPOSITION and after in PREPOSITIONS
+            kind = OTHER if deals_with or word.lower in VERBS else NOUN
+        kinds.append(kind)
+    return "".join(kinds)
+
+
+def _is_verb(participle: Word, kind_before: str, before: Word | None) -> bool:
+    """Say whether a participle is no modifier.
+
+    It is none after a noun (networks using …), after an auxiliary (has proposed methods), and, when it ends in
+    -ing, at the beginning of a phrase without a determiner (training neural networks).
+    """
+    if kind_before == NOUN:
+        return True
+    if kind_before != OTHER:
+        return False
+    if participle.tag == "VBN":
+        return before is not None and before.lower in AUXILIARIES
+    return before is None or before.tag not in DETERMINERS
+
+
+def _trimmed(text: str, words: Sequence[Word]) -> Span | None:
+    """Take off what says nothing at the edges; None when too little is left."""
     first, last = 0, len(words)
-    while first < last:
-        start, end, kind = words[first]
-        if kind in (NUMBER, POSSESSIVE) or text[start:end].lower() in GENERIC_LEADERS:
-            first += 1
-        else:
-            break
+    while first < last and (
+        words[first].kind in (NUMBER, POSSESSIVE)
+        or (words[first].lower in GENERIC_LEADERS and not words[first].tag.startswith("NNP"))
+    ):
+        first += 1
     if last - first > LONGEST_PHRASE:
         first = last - LONGEST_PHRASE
-        if words[first][2] == POSSESSIVE:
+        if words[first].kind == POSSESSIVE:
             first += 1
     if first == last:
         return None
-    start, end = words[first][0], words[last - 1][1]
+    start, end = words[first].start, words[last - 1].end
     while start < end and not text[start].isalnum() and text[start] != ".":
         start += 1
     while start < end and not text[end - 1].isalnum() and text[end - 1] not in "+#*":
         end -= 1
     phrase = text[start:end].lower()
-    letters = sum(map(str.isalpha, phrase))
-    if letters < 2 or (last - first == 1 and (phrase in ENGLISH or phrase in NEVER_ALONE)):
+    if sum(map(str.isalpha, phrase)) < 2:
+        return None
+    if last - first == 1 and (phrase in ENGLISH or singular(phrase) in NEVER_ALONE):
         return None
     return start, end

@@ -25,7 +25,8 @@ UNCHANGED = words(
 )
 
 IRREGULAR = {
-    "addenda": "addendum", "algae": "alga", "analyses": "analysis", "antennae": "antenna",
+    "addenda": "addendum", "cpus": "cpu", "gpus": "gpu", "menus": "menu", "tpus": "tpu",
+    "algae": "alga", "analyses": "analysis", "antennae": "antenna",
     "appendices": "appendix", "automata": "automaton", "axes": "axis", "bacilli": "bacillus",
     "bacteria": "bacterium", "biases": "bias", "calves": "calf", "canvases": "canvas",
     "children": "child", "codices": "codex", "corpora": "corpus", "cortices": "cortex",

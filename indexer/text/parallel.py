@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from types import TracebackType
 
 import numpy as np
@@ -186,21 +187,29 @@ def _where(document: Document) -> str:
 
 
 def _start_worker(parent: int) -> None:
-    """Make a freshly spawned process a modest one: one thread, no torch, and gone when its parent is."""
+    """Make a freshly spawned process a modest one: one thread, and gone when its parent is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops us
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
-    block_torch()
 
 
-def block_torch() -> None:
-    """Make `import torch` fail in this process, unless it is already loaded.
+@contextmanager
+def without_torch() -> Iterator[None]:
+    """Make `import torch` fail inside the block, unless it is already loaded.
 
     spaCy imports torch through thinc where it can, only to offer it. The tagger computes with numpy; without
-    torch a worker starts seconds earlier and needs a few hundred megabytes less. Never call it in a process
-    that encodes.
+    torch a worker starts seconds earlier and needs a few hundred megabytes less. For processes that do
+    nothing but tag: another thread that imports torch at this moment would fail. (An entry left in
+    `sys.modules` would break scipy, which looks there; so it is taken out again.)
     """
-    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
 
 
 def _watch(parent: int) -> None:
@@ -215,7 +224,9 @@ def _watch(parent: int) -> None:
 
 @cache
 def _preparer(tagger: str) -> Preparer:
-    return Preparer(tagger)
+    in_worker = parent_process() is not None
+    with without_torch() if in_worker and not tagger.endswith("_trf") else nullcontext():
+        return Preparer(tagger)
 
 
 def _prepare(tagger: str, documents: Sequence[Document]) -> Packed:

@@ -38,6 +38,7 @@ _NOT_PROSE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_MARKUP = re.compile(r"\\(?!begin\b)[A-Za-z]|[<&]")
 _MAY_BE_NOT_PROSE = re.compile(r"[$\\@<`_]|://|www\.|doi:|&[a-z#]|/\w+/|\(\)")
 _LONG_WORD = re.compile(rf"[^\s.,;:!?()\[\]-]{{{LONGEST_WORD},}}")
 
@@ -47,7 +48,7 @@ class Piece:
     """A range of `Document.content`, with the text that the tagger may see of it."""
 
     start: int
-    text: str  # as long as the range; unprintable characters are '|', what is not prose is a run of 'x'
+    text: str  # as long as the range; unprintable characters are '|', what is not prose 'xxx' or ';  '
     hidden: tuple[tuple[int, int], ...] = ()  # ranges of `text` that no candidate may touch
     is_title: bool = False
 
@@ -72,7 +73,9 @@ def _piece(content: str, start: int, end: int, *, is_title: bool = False) -> Pie
         hidden = [(first - start, last - start) for first, last in hidden]
     hidden += [match.span() for match in _LONG_WORD.finditer(text)] if len(text) >= LONGEST_WORD else []
     for first, last in hidden:
-        text = text[:first] + "x" * (last - first) + text[last:]
+        # Markup breaks a phrase; the rest stands where a noun could stand.
+        sign = ";".ljust(last - first) if _MARKUP.match(text, first) else "x" * (last - first)
+        text = text[:first] + sign + text[last:]
     return Piece(start, text, tuple(sorted(hidden)), is_title)
 
 

@@ -71,15 +71,20 @@ ANY_FOREIGN = frozenset[str]().union(*FOREIGN.values())
 # Adjectives (and words tagged so) that say nothing at the beginning of a phrase.
 GENERIC_LEADERS = words(
     """
-    able above above-mentioned according additional aforementioned aforesaid almost another appropriate
-    available based being best better certain concerning considerable corresponding current different
-    due earlier enough entire etc existing few fewer first following former further given good great
-    greater having high-quality important including interesting key known large larger last late later
-    latest latter least less little main major many more most much necessary new next novel numerous
-    obtained other others overall own particular possible present presented previous proposed recent
-    recently regarding related relevant respective resulting same second several significant similar
-    simple single small some specific subsequent such such-and-such sufficient suitable third using
-    usual various very well-known whole wide
+    able above above-mentioned acceptable accurate actual additional aforementioned aforesaid almost
+    another appropriate attractive available based best better broad broader called certain challenging
+    complicated considerable considered conventional corresponding crucial current defined designed
+    desired detailed developed different difficult distinct due earlier effective efficient enough
+    entire essential etc excellent existing expensive extensive extra faster feasible few fewer
+    following former further given good great greater immediate important improved increased inherent
+    interesting known larger last late later latest latter least less little main major many meaningful
+    more most much necessary new next novel numerous obtained obvious only other others overall own
+    particular past possible powerful precise preliminary present presented previous promising proposed
+    realistic reasonable recent recently related relevant remarkable reported required respective
+    resultant resulting same satisfactory serious several significant similar simple simplified smaller
+    so-called some sophisticated specific specified subsequent successful successive such such-and-such
+    suitable typical underlying used useful usual valuable various very well-known whole wide wider
+    widespread
     """
 )
 
@@ -91,22 +96,59 @@ NEVER_INSIDE = words(
     """
 )
 
-# Nouns too general to be a phrase on their own.
+# Nouns too general to be a phrase on their own, in the singular.
 NEVER_ALONE = words(
     """
-    ability abstract account addition advance advantage aim amount answer approach approaches april area
-    article aspect aspects attempt august author authors basis beginning benefit case cases class
-    comparison concept conclusion conclusions contrast contribution course day days december degree
-    detail details difference differences effect end example examples extent fact factor february field
-    form former framework friday goal group hand idea ideas importance increase instance interest
-    introduction investigation issue issues january july june kind kinds lack latter level literature
-    lot majority manner march matter means method methods monday none november number numbers objective
-    october one ones order others outcome overview paper papers part parts people person perspective
-    piece place point points possibility presence problem problems procedure process progress proposal
-    purpose purposes quality question questions range reason reasons regard relation report result
-    results review role saturday section sections sense september set sets side situation solution sort
-    studies study subject sunday task tasks technique techniques term terms thing things thursday time
-    times title today tomorrow topic total tuesday type types usage use variety version view way ways
-    wednesday while work works world year years yesterday
+    ability absence abstract account addition advance advantage agreement aim amount answer anything
+    application approach april area article aspect assumption attempt attention august author basis
+    beginning benefit billion bit capability case challenge chance characteristic choice class
+    combination comparison concept conclusion condition context contrast contribution copyright course
+    date day decade december definition degree detail difference direction disadvantage discussion dozen
+    drawback effect effort end everyone everything evidence example existence extent fact factor fashion
+    february field figure finding focus form former framework friday goal group guy half hand help hour
+    idea impact importance improvement increase influence insight instance interest introduction
+    investigation issue january july june kind lack latter letter level limitation literature lot ltd
+    majority man manner march matter means method methodology million mind minute monday month nature
+    need none nothing notion november number objective october one order other outcome overview paper
+    part people percent percentage person perspective piece place point possibility presence problem
+    procedure process progress property proposal purpose quality question range reader reason regard
+    relation relationship report requirement researcher respect rest result review role saturday section
+    sense september set side situation size solution someone something sort spite start step study stuff
+    subject sunday table task technique term thanks thing thousand thursday time title today tomorrow
+    topic total tuesday turn type understanding usage use validity value variety version view way
+    wednesday week while woman work world year yesterday
     """
 )
+
+# Verbs that small taggers take for plural nouns after a noun ("the model relies on").
+VERBS = words(
+    """
+    achieves adapts addresses admits adopts allows analyzes appears applies arises argues assumes avoids
+    becomes begins believes combines compares computes concludes considers consists contains converges
+    corresponds demonstrates depends describes determines develops differs discusses does employs
+    enables ensures evaluates examines exhibits exists explains explores extends facilitates gets gives
+    goes handles has helps identifies illustrates implies imposes improves includes incorporates
+    indicates introduces investigates involves keeps lets lies maintains makes motivates obtains occurs
+    outperforms performs presents produces proposes proves provides reduces relates relies remains
+    represents requires reveals satisfies seems serves shows suggests takes tells tends uses utilizes
+    varies wants
+    """
+)
+# The same, but only before a preposition, because they are nouns too ("the paper deals with").
+VERBS_BEFORE_PREPOSITION = words("aims deals focuses leads")
+
+# Gerunds that name a subject: nouns even where the tagger sees a verb ("routing protocols", "by clustering").
+GERUND_NOUNS = words(
+    """
+    averaging banking binding breeding broadcasting cleaning clustering coding computing dating
+    debugging encoding engineering farming filtering forecasting funding gambling gaming hashing housing
+    imaging indexing learning licensing lighting machining manufacturing marketing mining modeling
+    modelling monitoring networking operating parsing planning pricing printing processing programming
+    prototyping publishing pruning ranking reasoning rendering routing sampling scanning scattering
+    scheduling sensing sequencing shopping signaling signalling smoothing sorting stemming streaming
+    switching tagging teaching testing tracking trading training tunneling voting welding
+    """
+)
+
+# Participles that follow a noun and still modify the next one ("grid based networks").
+AFTER_NOUN = words("aided aligned assisted based driven guided induced mediated oriented related")
