@@ -18,7 +18,7 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,13 @@ class TaggerConfig:
     depth: int = 3  # convolutions over one neighbour on each side
     pieces: int = 3  # of each maxout
     rows: tuple[int, ...] = (5000, 1000, 2500, 1000)  # hash tables for norm, prefix, suffix, shape
-    dropout: float = 0.15
+    dropout: float = 0.2
     learning_rate: float = 1e-3
     warmup_steps: int = 100
     batch_words: int = 1500
-    minutes: float = 10.0  # wall-clock time; the learning rate falls to zero at its end
+    minutes: float = (
+        10.0  # processor time, so that a busy machine trains no less; the learning rate ends at 0
+    )
     eval_every: int = 200  # updates
     seed: int = 7
 
@@ -251,14 +253,14 @@ def train(
         learn_rate=config.learning_rate, grad_clip=1.0, L2=0.01, L2_is_weight_decay=True, use_averages=True
     )
     nlp.initialize(lambda: first, sgd=optimizer)
-    dev_examples = [example(nlp, passage) for passage in passages(dev, random.Random(0))]
+    dev_examples = whole_passages(nlp, dev)
 
-    began = time.perf_counter()
+    began = time.process_time()
     best = -math.inf
     number = 0
     for batch in batches(nlp, sentences, config, random_):
         number += 1
-        done = (time.perf_counter() - began) / (60 * config.minutes)  # share of the time
+        done = (time.process_time() - began) / (60 * config.minutes)  # share of the time
         warmup = min(1.0, number / config.warmup_steps)
         optimizer.learn_rate = config.learning_rate * warmup * max(0.02, 1 - done)
         losses = nlp.update(batch, drop=config.dropout, sgd=optimizer, losses={})
@@ -278,6 +280,11 @@ def train(
             yield Step(number, loss, optimizer.learn_rate, scores, is_best)
         if done >= 1:
             return
+
+
+def whole_passages(nlp: Any, sentences: Sequence[TaggedSentence]) -> list[Any]:
+    """Examples for scoring: the treebank as it is, the same passages each time."""
+    return [example(nlp, passage) for passage in passages(sentences, random.Random(0))]
 
 
 def evaluate(nlp: Any, examples: Sequence[Any]) -> dict[str, float]:
@@ -307,48 +314,90 @@ def evaluate(nlp: Any, examples: Sequence[Any]) -> dict[str, float]:
 
 # ---- disk
 
+README = """\
+# The shipped English tagger
 
-def save(nlp: Any, folder: Path, scores: dict[str, float], config: TaggerConfig) -> None:
+A small spaCy pipeline: one shared tok2vec, a tagger (Penn Treebank tags) and a senter (sentence ends). It is used
+when `en_core_web_sm` is not installed.
+
+Made by `python -m trainer.tagger` from the Universal Dependencies English Web Treebank (UD English EWT, release 2.16,
+https://github.com/UniversalDependencies/UD_English-EWT). The files in this folder are licensed CC BY-SA 4.0
+(https://creativecommons.org/licenses/by-sa/4.0/), as the treebank is.
+
+`meta.json` holds the sizes, the schedule and the accuracy measured on the treebank's dev and test parts, from raw
+text: `tag_acc` of all tags, `nominal_acc` when only noun, adjective and rest are told apart, `sents_f` of sentences.
+
+Silveira, Dozat, de Marneffe, Bowman, Connor, Bauer and Manning (2014): A Gold Standard Dependency Corpus for English.
+In Proceedings of LREC.
+"""
+
+
+def save(
+    nlp: Any, folder: Path, config: TaggerConfig, performance: Mapping[str, Mapping[str, float]]
+) -> None:
     """Write the pipeline with its origin, licence and scores.
 
     The vocabulary keeps the tags only: the tagger hashes words and needs no list of them.
+
+    Args:
+        performance: Part of the treebank ► score name ► score.
     """
-    nlp.meta.update(
-        {
-            "description": "Small English tagger (Penn Treebank tags) and sentence splitter.",
-            "license": LICENCE,
-            "sources": [{"name": TREEBANK, "url": TREEBANK_URL, "license": LICENCE}],
-            "performance": {name: round(score, 4) for name, score in scores.items()},
-            "training": {name: value for name, value in vars(config).items()},
-        }
-    )
     shutil.rmtree(folder, ignore_errors=True)
     nlp.to_disk(folder)
     strings = json.dumps(sorted(nlp.get_pipe("tagger").labels), indent=1)
     (folder / "vocab" / "strings.json").write_text(strings, encoding="utf-8")
+    meta = {
+        "lang": "en",
+        "name": PIPELINE_NAME,
+        "version": PIPELINE_VERSION,
+        "description": "Small English tagger (Penn Treebank tags) and sentence splitter.",
+        "spacy_version": ">=3.8,<4.0",
+        "license": LICENCE,
+        "sources": [{"name": TREEBANK, "url": TREEBANK_URL, "license": LICENCE}],
+        "pipeline": nlp.pipe_names,
+        "performance": {
+            part: {name: round(score, 4) for name, score in scores.items()}
+            for part, scores in performance.items()
+        },
+        "training": vars(config),
+    }
+    (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(README, encoding="utf-8")
 
 
 @click.command()
 @click.option("--treebank", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
-@click.option("--minutes", default=10.0, show_default=True, help="Wall-clock time for training.")
-@click.option("--width", default=TaggerConfig.width, show_default=True)
-@click.option("--depth", default=TaggerConfig.depth, show_default=True)
-@click.option("--pieces", default=TaggerConfig.pieces, show_default=True)
-def main(treebank: Path, out: Path, minutes: float, width: int, depth: int, pieces: int) -> None:
-    """Train the English tagger from the treebank files ewt-{train,dev,test}.conllu.gz in a folder."""
-    config = TaggerConfig(minutes=minutes, width=width, depth=depth, pieces=pieces)
-    sentences = read_conllu(treebank / "ewt-train.conllu.gz")
-    dev = read_conllu(treebank / "ewt-dev.conllu.gz")
+@click.option(
+    "--minutes", default=TaggerConfig.minutes, show_default=True, help="Processor time for training."
+)
+@click.option("--seed", default=TaggerConfig.seed, show_default=True)
+def main(treebank: Path, out: Path, minutes: float, seed: int) -> None:
+    """Train the English tagger from ewt-train.conllu.gz, -dev and -test in the folder TREEBANK."""
+    import spacy
+
+    config = TaggerConfig(minutes=minutes, seed=seed)
+    parts = {part: read_conllu(treebank / f"ewt-{part}.conllu.gz") for part in ("train", "dev", "test")}
     nlp = new_pipeline(config)
-    for step in train(nlp, sentences, dev, config):
+    dev_scores: Mapping[str, float] = {}
+    for step in train(nlp, parts["train"], parts["dev"], config):
         if step.scores:
-            shown = " ".join(f"{name} {score:.4f}" for name, score in step.scores.items())
             click.echo(
-                f"{step.number:6d} loss {step.loss:9.1f} lr {step.learning_rate:.1e} {shown}", err=True
+                f"{step.number:6d} loss {step.loss:7.1f} rate {step.learning_rate:.1e} {_shown(step.scores)}",
+                err=True,
             )
         if step.is_best:
-            save(nlp, out, step.scores, config)
+            dev_scores = step.scores
+            save(nlp, out, config, {"dev": dev_scores})
+
+    best = spacy.load(out)
+    test_scores = evaluate(best, whole_passages(best, parts["test"]))
+    save(best, out, config, {"dev": dev_scores, "test": test_scores})
+    click.echo(f"dev {_shown(dev_scores)}\ntest {_shown(test_scores)}")
+
+
+def _shown(scores: Mapping[str, float]) -> str:
+    return " ".join(f"{name} {score:.4f}" for name, score in scores.items())
 
 
 if __name__ == "__main__":
