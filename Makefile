@@ -1,0 +1,62 @@
+# Everything runs in .venv, which is made from requirements.lock. `make` alone lists the targets.
+
+PYTHON ?= python3
+BIN := .venv/bin
+BENCH_BIN := .venv-bench/bin
+PYTEST_ARGS ?= -n 2
+BENCH_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/installed  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
+	@$(BIN)/indexer demo
+
+test: .venv/installed  ## run the fast tests
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+check: .venv/installed  ## check format, lint and types, then run the fast tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+format: .venv/installed  ## format the code and sort the imports
+	@$(BIN)/ruff check --select I --fix .
+	@$(BIN)/ruff format .
+
+bench: .venv-bench/installed  ## compare with KeyBERT and BERTopic; BENCH_ARGS="--help" lists the options
+	@$(BENCH_BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+# The lock files hold versions and hashes for Linux and macOS, and no address. --upgrade takes the newest versions.
+COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+lock: .venv/installed  ## write requirements.lock and requirements-bench.lock anew from pyproject.toml
+	@$(COMPILE) --extra dev --extra postgres --output-file requirements.lock
+	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
+	@grep -c == requirements.lock requirements-bench.lock
+
+clean:  ## remove caches and the demo's collection; the environments stay
+	@rm -rf .indexer-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+# An environment is ready when its file `installed` is newer than its lock and pyproject.toml.
+.venv/installed: requirements.lock pyproject.toml
+	$(call install,.venv,requirements.lock)
+
+.venv-bench/installed: requirements-bench.lock pyproject.toml
+	$(call install,.venv-bench,requirements-bench.lock)
+
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Installing the packages of $(2) into $(1). PyTorch is large: the first time takes some minutes."
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+endef
