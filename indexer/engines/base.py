@@ -130,6 +130,7 @@ class EngineInfo:
     mentions: int
     phrases: int
     topics: int
+    without_topic: int  # mined documents that have no topic
     bytes: int
     description: str  # e.g. "local, SQLite 3.45.1"
 
@@ -211,6 +212,14 @@ class Engine(Protocol):
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         """Phrase rows in the order given; unknown ones are left out."""
+        ...
+
+    def changed_phrases(self) -> Iterator[str]:
+        """Phrases whose mention rows (or their topic or choice) changed since their phrase row was last written.
+
+        `write_phrases` and `delete_phrases` take a phrase off this list; everything else that touches mention rows
+        puts it on.
+        """
         ...
 
     def phrase_ids(self) -> Iterator[str]: ...

@@ -293,6 +293,45 @@ def test_a_phrase_with_a_bad_vector_is_refused(engine):
         engine.write_phrases([phrase("x", np.ones(3, np.float32))])
 
 
+def test_phrases_whose_mentions_changed_are_listed_until_they_are_written(engine):
+    def changed() -> list[str]:
+        return sorted(engine.changed_phrases())
+
+    def settle() -> None:
+        ids = changed()
+        engine.write_phrases([phrase(id_.removeprefix("p-")) for id_ in ids])
+
+    engine.store([document("a"), document("b")])
+    assert changed() == []
+    rows = [
+        mined("a", mentions=(mention("a", "x", topic="t-000001"), mention("a", "y", topic="t-000001"))),
+        mined("b", mentions=(mention("b", "y"), mention("b", "z"))),
+    ]
+    engine.write_mined(rows)
+    assert changed() == ["p-x", "p-y", "p-z"]
+    engine.delete_phrases(["p-x"])
+    assert changed() == ["p-y", "p-z"]
+    settle()
+    assert changed() == []
+    # another topic for y in a, none of the others
+    engine.refine([Refinement("a", (), (), {"p-x": "t-000001", "p-y": "t-000002"}, "r")])
+    assert changed() == ["p-y"]
+    settle()
+    # x is chosen as a keyphrase of b, where it has no mention
+    engine.refine([Refinement("b", (Keyphrase("p-x", "x", 0.5),), (), {}, "r")])
+    assert changed() == ["p-x"]
+    settle()
+    # mining again touches what was there and what is there now, and that x is no longer chosen
+    engine.write_mined([mined("b", mentions=(mention("b", "w"),))])
+    assert changed() == ["p-w", "p-x", "p-y", "p-z"]
+    settle()
+    engine.store([document("a", "another text")])
+    assert changed() == ["p-x", "p-y"]
+    settle()
+    engine.delete(["b"])
+    assert changed() == ["p-w"]
+
+
 def test_topics_replace_the_ones_before(engine):
     engine.write_topics([topic("t-000001"), topic("t-000002")])
     engine.write_topics([topic("t-000003", 5, "Wärme"), topic("t-000001", 5), topic("t-000009", 8)])
@@ -372,11 +411,18 @@ def test_topic_documents_come_heaviest_first(engine):
 def test_info_counts(engine):
     assert engine.info().documents == 0
     engine.store([document("a"), document("b")])
-    engine.write_mined([mined("a", mentions=(mention("a", "x"), mention("a", "y")))])
+    engine.store([document("c")])
+    engine.write_mined(
+        [
+            mined("a", mentions=(mention("a", "x"), mention("a", "y"))),
+            mined("b", topics=(("t-000001", 0.5),)),
+        ]
+    )
     engine.write_phrases([phrase("x")])
     engine.write_topics([topic("t-000001")])
     info = engine.info()
-    assert (info.documents, info.mined, info.mentions, info.phrases, info.topics) == (2, 1, 2, 1, 1)
+    assert (info.documents, info.mined, info.mentions, info.phrases, info.topics) == (3, 2, 2, 1, 1)
+    assert info.without_topic == 1
     assert info.bytes > 0
     assert info.description
 

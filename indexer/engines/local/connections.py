@@ -184,6 +184,7 @@ class Connections:
                 # the file; a killed process loses nothing. Indexing again repairs the rest: ids are stable.
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute(f"PRAGMA journal_size_limit = {64 << 20}")
+                connection.execute("PRAGMA wal_autocheckpoint = 16384")
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA cache_size = -32768")  # KiB
             connection.execute(

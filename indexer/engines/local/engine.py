@@ -130,9 +130,14 @@ class LocalEngine:
                 for table in ("documents", "mined", "phrases", "topics")
             }
             (mentions,) = connection.execute("SELECT coalesce(sum(mentions), 0) FROM mined").fetchone()
+            (without_topic,) = connection.execute("SELECT count(*) FROM mined WHERE topics = '[]'").fetchone()
             size = sum(file.stat().st_size for file in self.path.iterdir() if file.is_file())
         return EngineInfo(
-            **counts, mentions=mentions, bytes=size, description=f"local, SQLite {sqlite3.sqlite_version}"
+            **counts,
+            mentions=mentions,
+            without_topic=without_topic,
+            bytes=size,
+            description=f"local, SQLite {sqlite3.sqlite_version}",
         )
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
@@ -193,6 +198,16 @@ class LocalEngine:
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         with self._connections.reading() as connection:
             return phrases.read(connection, self._vectors, ids)
+
+    def changed_phrases(self) -> Iterator[str]:
+        last = -1
+        while True:
+            with self._connections.reading() as connection:
+                page = phrases.page_of_changed(connection, last)
+            if not page:
+                return
+            yield from (id_ for _, id_ in page)
+            last = page[-1][0]
 
     def phrase_ids(self) -> Iterator[str]:
         last = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -14,26 +14,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Refused
-from indexer.engines.local.rows import doc_numbers, unencodable
-from indexer.engines.local.schema import FIELD_BITS, TOPIC, TOPIC_FIELD
-from indexer.engines.local.values import Dictionary, Value, mined_values, replace_codes, topic_number
+from indexer.engines.local.rows import doc_numbers, numbers, select, unencodable
+from indexer.engines.local.schema import FIELD_BITS, MENTION_BITS, TOPIC_FIELD
+from indexer.engines.local.values import (
+    Dictionary,
+    mined_values,
+    replace_codes,
+    topic_number,
+    topic_value,
+)
 from indexer.engines.local.vectors import Vectors, unit
 from indexer.records import Keyphrase, MentionRow, MinedDocument, Place, Refinement, TopicWeight, Vector
 
 _FIELDS = ("title", "text")
+_FIELD_NUMBERS = {"title": 0, "text": 1}
+_PLACE = struct.Struct("<3i")  # field, start, end
+LAST_MENTION = (1 << MENTION_BITS) - 1
+
 PHRASES_AT_ONCE = 128  # of the stream by phrase; bounds its memory
+_JSON = json.JSONEncoder(ensure_ascii=False)
 _NO_VECTOR = np.empty(0, np.float32)
 
-_MENTION_COLUMNS = """
-    m.position, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value,
+_MENTION_COLUMNS = f"""
+    m.mention & {LAST_MENTION}, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value,
     g.first
 """
 _MENTION_TABLES = f"""
     mentions m
-    JOIN mined g ON g.doc = m.doc
-    JOIN documents d ON d.doc = m.doc
+    JOIN mined g ON g.doc = m.mention >> {MENTION_BITS}
+    JOIN documents d ON d.doc = m.mention >> {MENTION_BITS}
     JOIN names n ON n.code = m.phrase
-    JOIN sentences s ON s.doc = m.doc AND s.position = m.sentence
+    JOIN sentences s ON s.sentence = (m.mention & ~{LAST_MENTION} | m.sentence)
     LEFT JOIN facet_values t ON t.code = ({TOPIC_FIELD << FIELD_BITS} | m.topic)
 """
 
@@ -44,176 +55,260 @@ _MENTION_TABLES = f"""
 def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[MinedDocument]) -> list[Refused]:
     """Replace what is stored of these documents; the last row of an id counts."""
     docs = doc_numbers(connection, [row.id for row in rows])
-    refused, taken = [], {}
-    for row in rows:
-        reason = "there is no such document" if row.id not in docs else _unstorable(row, vectors.dims)
-        if reason:
-            refused.append(Refused(row.id, reason))
-        else:
-            taken[row.id] = row
-    if not taken:
+    batch, refused = _sound(rows, docs, vectors.dims)
+    if not batch:
         return refused
-    batch = list(taken.values())
     mentions = [list({mention.phrase_id: mention for mention in row.mentions}.values()) for row in batch]
-    slot = vectors.append(connection, "documents", np.stack([row.vector for row in batch]))
-    flat = [mention.vector for kept in mentions for mention in kept]
-    first = vectors.append(connection, "mentions", np.stack(flat)) if flat else 0
+    flat = [mention for kept in mentions for mention in kept]
+    matrix = np.stack([*(row.vector for row in batch), *(mention.vector for mention in flat)])
+    if not np.isfinite(matrix.sum(axis=1)).all():  # NaN and infinity survive a sum; now find whose they are
+        reasons = {row.id: _bad_vectors(row, vectors.dims) for row in batch}
+        refused += [Refused(id_, reason) for id_, reason in reasons.items() if reason]
+        return refused + write(connection, vectors, [row for row in batch if not reasons[row.id]])
+    _mark_choices(connection, {docs[row.id]: _chosen(row) for row in batch})
+    forget(connection, [docs[row.id] for row in batch])
+    slot = vectors.append(connection, "documents", matrix[: len(batch)])
+    first = vectors.append(connection, "mentions", matrix[len(batch) :])
+    ends = np.cumsum([len(kept) for kept in mentions]).tolist()
+    connection.executemany(
+        "INSERT INTO mined VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                docs[row.id],
+                slot + number,
+                first + end - len(kept) if kept else None,
+                len(kept),
+                row.bundle,
+                row.run,
+                *_summary(row),
+            )
+            for number, (row, kept, end) in enumerate(zip(batch, mentions, ends, strict=True))
+        ],
+    )
     dictionary = Dictionary(connection)
-    names = Names(connection)
-    for row, kept in zip(batch, mentions, strict=True):
-        doc = docs[row.id]
-        forget(connection, doc, values=False)
-        connection.execute(
-            "INSERT INTO mined VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (doc, slot, first if kept else None, len(kept), row.bundle, row.run, *_summary(row)),
-        )
-        _write_values(connection, doc, row, dictionary)
-        _write_mentions(connection, doc, kept, dictionary, names)
-        slot += 1
-        first += len(kept)
+    _write_values(connection, {docs[row.id]: row for row in batch}, dictionary)
+    names = name_codes(connection, {mention.phrase_id: mention.phrase for mention in flat})
+    mark_changed(connection, names.values())
+    topics = _topic_numbers(dictionary, {mention.topic for mention in flat})
+    _write_mentions(
+        connection, {docs[row.id]: kept for row, kept in zip(batch, mentions, strict=True)}, topics, names
+    )
     return refused
 
 
 def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[Refused]:
     """Replace keyphrases and topics; the vectors stay."""
     docs = doc_numbers(connection, [row.id for row in rows])
-    dictionary = Dictionary(connection)
-    names = Names(connection)
-    refused = []
+    mined = set(_already(connection, docs.values()))
+    refused, taken = [], {}
     for row in rows:
-        reason = "there is no such document" if row.id not in docs else _unencodable(row)
-        if not reason:
-            changed = connection.execute(
-                "UPDATE mined SET run = ?, keyphrases = ?, topics = ? WHERE doc = ?",
-                (row.run, *_summary(row), docs[row.id]),
-            ).rowcount
-            reason = "" if changed else "it has not been mined"
+        if row.id not in docs:
+            reason = "there is no such document"
+        elif docs[row.id] not in mined:
+            reason = "it has not been mined"
+        else:
+            reason = _unencodable(row)
         if reason:
             refused.append(Refused(row.id, reason))
-            continue
-        doc = docs[row.id]
-        _write_values(connection, doc, row, dictionary)
-        connection.executemany(
-            "UPDATE mentions SET topic = ? WHERE doc = ? AND phrase = ?",
-            [
-                (_topic(dictionary, topic), doc, names.known(phrase))
-                for phrase, topic in row.mention_topics.items()
-            ],
-        )
+        else:
+            taken[docs[row.id]] = row
+    _mark_choices(connection, {doc: _chosen(row) for doc, row in taken.items()})
+    connection.executemany(
+        "UPDATE mined SET run = ?, keyphrases = ?, topics = ? WHERE doc = ?",
+        [(row.run, *_summary(row), doc) for doc, row in taken.items()],
+    )
+    dictionary = Dictionary(connection)
+    _write_values(connection, taken, dictionary)
+    _write_topics(connection, taken, dictionary)
     return refused
 
 
-def forget(connection: sqlite3.Connection, doc: int, *, values: bool = True) -> None:
-    """Remove what was mined of a document. Its vectors become dead rows."""
-    connection.execute("DELETE FROM mined WHERE doc = ?", (doc,))
-    connection.execute("DELETE FROM mentions WHERE doc = ?", (doc,))
-    connection.execute("DELETE FROM sentences WHERE doc = ?", (doc,))
-    if values:
-        replace_codes(connection, doc, "mined", {})
+def _write_topics(
+    connection: sqlite3.Connection, rows: Mapping[int, Refinement], dictionary: Dictionary
+) -> None:
+    """Set the topics of mentions where they differ from what is stored."""
+    names = known_names(connection, {phrase for row in rows.values() for phrase in row.mention_topics})
+    topics = _topic_numbers(
+        dictionary, {topic for row in rows.values() for topic in row.mention_topics.values()}
+    )
+    changes, changed = [], set()
+    for doc, row in rows.items():
+        wanted = {names[id_]: topics[topic] for id_, topic in row.mention_topics.items() if id_ in names}
+        for mention, code, topic in connection.execute(
+            "SELECT mention, phrase, topic FROM mentions WHERE mention BETWEEN ? AND ?", _range(doc)
+        ):
+            if wanted.get(code, topic) != topic:
+                changes.append((wanted[code], mention))
+                changed.add(code)
+    connection.executemany("UPDATE mentions SET topic = ? WHERE mention = ?", changes)
+    mark_changed(connection, changed)
+
+
+def forget(connection: sqlite3.Connection, docs: Collection[int]) -> None:
+    """Remove what was mined of documents, but for their codes. Their vectors become dead rows."""
+    mined = _already(connection, docs)
+    connection.executemany(
+        "INSERT OR IGNORE INTO changed_phrases SELECT phrase FROM mentions WHERE mention BETWEEN ? AND ?",
+        map(_range, mined),
+    )
+    connection.executemany("DELETE FROM mined WHERE doc = ?", [(doc,) for doc in mined])
+    connection.executemany("DELETE FROM mentions WHERE mention BETWEEN ? AND ?", map(_range, mined))
+    connection.executemany("DELETE FROM sentences WHERE sentence BETWEEN ? AND ?", map(_range, mined))
+
+
+def _range(doc: int) -> tuple[int, int]:
+    """First and last number that a mention or sentence of the document can have."""
+    return doc << MENTION_BITS, doc << MENTION_BITS | LAST_MENTION
+
+
+def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
+    """Put phrases on the list of those whose row in `phrases` is out of date."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO changed_phrases VALUES (?)", [(code,) for code in sorted(codes)]
+    )
+
+
+def _chosen(row: MinedDocument | Refinement) -> set[str]:
+    return {keyphrase.phrase_id for keyphrase in row.keyphrases}
+
+
+def _mark_choices(connection: sqlite3.Connection, wanted: Mapping[int, set[str]]) -> None:
+    """Mark phrases that become a keyphrase of a document, or stop being one, before that is written."""
+    sql = "SELECT doc, keyphrases FROM mined WHERE doc IN (SELECT value FROM json_each(?))"
+    old = {
+        doc: {id_ for id_, *_ in json.loads(stored)}
+        for doc, stored in connection.execute(sql, (numbers(wanted),))
+    }
+    differing = set[str]().union(*(chosen ^ old.get(doc, set()) for doc, chosen in wanted.items()))
+    mark_changed(connection, known_names(connection, differing).values())
+
+
+def _already(connection: sqlite3.Connection, docs: Iterable[int]) -> list[int]:
+    """Which of these documents are mined."""
+    sql = "SELECT doc FROM mined WHERE doc IN (SELECT value FROM json_each(?))"
+    return [doc for (doc,) in connection.execute(sql, (numbers(docs),))]
 
 
 def _write_values(
-    connection: sqlite3.Connection, doc: int, row: MinedDocument | Refinement, dictionary: Dictionary
+    connection: sqlite3.Connection, rows: Mapping[int, MinedDocument | Refinement], dictionary: Dictionary
 ) -> None:
-    codes: dict[int, float | None] = {}
-    for field, value, weight in mined_values(row.keyphrases, row.topics):
-        codes[dictionary.code(field, value)] = weight
-    replace_codes(connection, doc, "mined", codes)
+    values = {doc: list(mined_values(row.keyphrases, row.topics)) for doc, row in rows.items()}
+    dictionary.learn((field, value) for triples in values.values() for field, value, _ in triples)
+    replace_codes(
+        connection,
+        "mined",
+        {
+            doc: {dictionary.code(field, value): weight for field, value, weight in triples}
+            for doc, triples in values.items()
+        },
+    )
 
 
 def _write_mentions(
     connection: sqlite3.Connection,
-    doc: int,
-    rows: Sequence[MentionRow],
-    dictionary: Dictionary,
-    names: Names,
+    rows: Mapping[int, Sequence[MentionRow]],
+    topics: Mapping[str | None, int | None],
+    names: Mapping[str, int],
 ) -> None:
-    sentences: dict[str, int] = {}
-    for row in rows:
-        sentences.setdefault(row.sentence, len(sentences))
-    connection.executemany(
-        "INSERT INTO sentences VALUES (?, ?, ?)", [(doc, at, text) for text, at in sentences.items()]
-    )
-    connection.executemany(
-        "INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                doc,
-                names.code(row.phrase_id, row.phrase),
-                position,
-                row.score,
-                _topic(dictionary, row.topic),
-                sentences[row.sentence],
-                None if row.surface == row.phrase else row.surface,
-                _packed_places(row.places),
+    texts, mentions = [], []
+    for doc, kept in rows.items():
+        sentences: dict[str, int] = {}
+        for position, row in enumerate(kept):
+            mentions.append(
+                (
+                    doc << MENTION_BITS | position,
+                    names[row.phrase_id],
+                    row.score,
+                    topics[row.topic],
+                    sentences.setdefault(row.sentence, len(sentences)),
+                    None if row.surface == row.phrase else row.surface,
+                    _packed_places(row.places),
+                )
             )
-            for position, row in enumerate(rows)
-        ],
-    )
+        texts += [(doc << MENTION_BITS | number, text) for text, number in sentences.items()]
+    connection.executemany("INSERT INTO sentences VALUES (?, ?)", texts)
+    connection.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", mentions)
 
 
-def _topic(dictionary: Dictionary, topic: str | None) -> int | None:
-    return None if topic is None else topic_number(dictionary.code(TOPIC, Value(topic, topic)))
+def _topic_numbers(dictionary: Dictionary, topics: Collection[str | None]) -> dict[str | None, int | None]:
+    """Topics as mention rows refer to them."""
+    values = {topic: topic_value(topic) for topic in topics if topic is not None}
+    dictionary.learn(values.values())
+    return {None: None} | {topic: topic_number(dictionary.code(*value)) for topic, value in values.items()}
 
 
-class Names:
-    """Row numbers of phrases, made when they are new. For one write transaction."""
+def known_names(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
+    """Row numbers of the phrases that were stored before."""
+    known = [id_ for id_ in ids if not unencodable(id_)]
+    return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", known))
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._codes: dict[str, int | None] = {}
 
-    def known(self, id_: str) -> int | None:
-        """None for a phrase that was never stored."""
-        if id_ not in self._codes:
-            row = self._connection.execute("SELECT code FROM names WHERE id = ?", (id_,)).fetchone()
-            self._codes[id_] = row[0] if row else None
-        return self._codes[id_]
-
-    def code(self, id_: str, phrase: str) -> int:
-        code = self.known(id_)
-        if code is None:
-            code = self._connection.execute(
-                "INSERT INTO names(id, phrase) VALUES (?, ?)", (id_, phrase)
-            ).lastrowid
-            assert code is not None
-            self._codes[id_] = code
-        return code
+def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> dict[str, int]:
+    """Row numbers of phrases (id ► normal form), made when they are new."""
+    codes = known_names(connection, phrases)
+    (last,) = connection.execute("SELECT coalesce(max(code), 0) FROM names").fetchone()
+    new = [
+        (code, id_, phrases[id_])
+        for code, id_ in enumerate(sorted(id_ for id_ in phrases if id_ not in codes), last + 1)
+    ]
+    connection.executemany("INSERT INTO names VALUES (?, ?, ?)", new)
+    return codes | {id_: code for code, id_, _ in new}
 
 
 # -- what can be stored --------------------------------------------------------------------------------------
 
 
-def _unstorable(row: MinedDocument, dims: int) -> str:
-    for vector in (row.vector, *(mention.vector for mention in row.mentions)):
-        reason = bad_vector(vector, dims)
+def _sound(
+    rows: Sequence[MinedDocument], docs: Mapping[str, int], dims: int
+) -> tuple[list[MinedDocument], list[Refused]]:
+    """The rows that can be stored as far as shapes and texts tell, the last of each id; and the refused ones."""
+    refused, taken = [], {}
+    for row in rows:
+        if row.id not in docs:
+            reason = "there is no such document"
+        elif len(row.mentions) > LAST_MENTION:
+            reason = f"it has {len(row.mentions)} mentions, more than {LAST_MENTION}"
+        elif {row.vector.shape, *(mention.vector.shape for mention in row.mentions)} != {(dims,)}:
+            reason = _bad_vectors(row, dims)
+        else:
+            reason = _unencodable(row)
         if reason:
-            return reason
-    return _unencodable(row)
+            refused.append(Refused(row.id, reason))
+        else:
+            taken[row.id] = row
+    return list(taken.values()), refused
+
+
+def _bad_vectors(row: MinedDocument, dims: int) -> str:
+    """The first reason that one of its vectors gives."""
+    vectors = [row.vector, *(mention.vector for mention in row.mentions)]
+    return next(filter(None, (bad_vector(vector, dims) for vector in vectors)), "")
 
 
 def bad_vector(vector: Vector, dims: int) -> str:
     """Why a vector cannot be stored; empty when it can."""
     if vector.shape != (dims,):
         return f"a vector has {vector.size} numbers, the collection has {dims}"
-    # One product instead of a test of each number: NaN and infinity survive it.
-    return "" if np.isfinite(np.dot(vector, vector)) else "a vector has NaN or infinity in it"
+    return "" if np.isfinite(vector).all() else "a vector has NaN or infinity in it"
 
 
 def _unencodable(row: MinedDocument | Refinement) -> str:
-    parts = [row.run, *_summary(row)]
+    parts = [row.run]
+    for keyphrase in row.keyphrases:
+        parts += (keyphrase.phrase_id, keyphrase.text)
+    parts += [topic.topic_id for topic in row.topics]
     if isinstance(row, MinedDocument):
         parts.append(row.bundle)
         for mention in row.mentions:
-            parts += [
+            parts += (
                 mention.phrase_id,
                 mention.phrase,
                 mention.surface,
                 mention.sentence,
                 mention.topic or "",
-            ]
+            )
     else:
-        parts += [part for pair in row.mention_topics.items() for part in pair if part]
+        parts += [topic for topic in row.mention_topics.values() if topic]
     reason = unencodable("\n".join(parts))
     return f"what was mined has {reason}" if reason else ""
 
@@ -227,7 +322,7 @@ def _summary(row: MinedDocument | Refinement) -> tuple[str, str]:
         [k.phrase_id, k.text, k.score, [[p.field, p.start, p.end] for p in k.places]] for k in row.keyphrases
     ]
     topics = [[t.topic_id, t.weight] for t in row.topics]
-    return json.dumps(keyphrases, ensure_ascii=False), json.dumps(topics, ensure_ascii=False)
+    return _JSON.encode(keyphrases), _JSON.encode(topics)
 
 
 def _read_keyphrases(stored: str) -> tuple[Keyphrase, ...]:
@@ -242,13 +337,11 @@ def _read_topics(stored: str) -> tuple[TopicWeight, ...]:
 
 
 def _packed_places(places: Sequence[Place]) -> bytes:
-    """Three int32 a place: field (0 title, 1 text), start, end."""
-    numbers = [number for p in places for number in (_FIELDS.index(p.field), p.start, p.end)]
-    return struct.pack(f"<{len(numbers)}i", *numbers)
+    return b"".join([_PLACE.pack(_FIELD_NUMBERS[place.field], place.start, place.end) for place in places])
 
 
 def _unpacked_places(blob: bytes) -> tuple[Place, ...]:
-    return tuple(Place(_FIELDS[field], start, end) for field, start, end in struct.iter_unpack("<3i", blob))
+    return tuple([Place(_FIELDS[field], start, end) for field, start, end in _PLACE.iter_unpack(blob)])
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -270,7 +363,7 @@ def of_docs(connection: sqlite3.Connection, docs: Sequence[int]) -> dict[int, Su
     rows = connection.execute(
         "SELECT doc, slot, bundle, run, keyphrases, topics FROM mined "
         "WHERE doc IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(docs)),),
+        (numbers(docs),),
     )
     return {
         doc: Summary(slot, bundle, run, _read_keyphrases(keyphrases), _read_topics(topics))
@@ -288,8 +381,9 @@ def of_documents(
         if id_ not in docs:
             continue
         found = connection.execute(
-            f"SELECT {_MENTION_COLUMNS} FROM {_MENTION_TABLES} WHERE m.doc = ? ORDER BY m.score DESC, n.id",
-            (docs[id_],),
+            f"SELECT {_MENTION_COLUMNS} FROM {_MENTION_TABLES} WHERE m.mention BETWEEN ? AND ? "
+            "ORDER BY m.score DESC, n.id",
+            _range(docs[id_]),
         ).fetchall()
         if found:
             yield to_rows(found, unit(rows[[record[-1] + record[0] for record in found]]))
@@ -301,9 +395,10 @@ def by_slot(
     """Mention rows from (document row, position), in this order."""
     found = [
         connection.execute(
-            f"SELECT {_MENTION_COLUMNS} FROM {_MENTION_TABLES} WHERE m.doc = ? AND m.position = ?", owner
+            f"SELECT {_MENTION_COLUMNS} FROM {_MENTION_TABLES} WHERE m.mention = ?",
+            (doc << MENTION_BITS | at,),
         ).fetchone()
-        for owner in owners
+        for doc, at in owners
     ]
     rows = vectors.rows(connection, "mentions")
     return to_rows(found, unit(rows[[record[-1] + record[0] for record in found]])) if found else []

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from indexer.engines.base import Ranking
-from indexer.engines.local.mined import Names, bad_vector
-from indexer.engines.local.rows import unencodable
+from indexer.engines.local.mined import bad_vector, known_names, name_codes
+from indexer.engines.local.rows import numbers, unencodable
 from indexer.engines.local.schema import FIELD_BITS, TOPIC_FIELD
 from indexer.engines.local.vectors import Vectors, unit
 from indexer.errors import WriteRefused
@@ -28,12 +28,12 @@ def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[Phras
         )
         if reason:
             raise WriteRefused(f"Phrase {row.phrase_id} was refused: {reason}.")
-    names = Names(connection)
-    codes = [names.code(row.phrase_id, row.phrase) for row in batch]
+    names = name_codes(connection, {row.phrase_id: row.phrase for row in batch})
+    codes = [names[row.phrase_id] for row in batch]
     old = dict(
         connection.execute(
             "SELECT code, slot FROM phrases WHERE code IN (SELECT value FROM json_each(?))",
-            (json.dumps(codes),),
+            (numbers(codes),),
         )
     )
     stored = vectors.rows(connection, "phrases")
@@ -54,14 +54,22 @@ def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[Phras
             for code, slot, row in zip(codes, slots, batch, strict=True)
         ],
     )
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", [(code,) for code in codes])
 
 
 def delete(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    connection.execute(
-        "DELETE FROM phrases WHERE code IN "
-        "(SELECT code FROM names WHERE id IN (SELECT value FROM json_each(?)))",
-        (json.dumps(list(ids)),),
-    )
+    codes = [(code,) for code in known_names(connection, ids).values()]
+    connection.executemany("DELETE FROM phrases WHERE code = ?", codes)
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", codes)
+
+
+def page_of_changed(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
+    """The next phrases whose row is out of date, as (number, id)."""
+    return connection.execute(
+        "SELECT c.code, n.id FROM changed_phrases c JOIN names n ON n.code = c.code WHERE c.code > ? "
+        "ORDER BY c.code LIMIT ?",
+        (after, _PAGE),
+    ).fetchall()
 
 
 def read(connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]) -> list[PhraseRow]:
@@ -86,7 +94,7 @@ def ids_by_slot(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[in
     rows = connection.execute(
         "SELECT p.slot, n.id FROM phrases p JOIN names n ON n.code = p.code "
         "WHERE p.slot IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(slots)),),
+        (numbers(slots),),
     )
     return dict(rows)
 

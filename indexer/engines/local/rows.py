@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+_CHUNK = 500  # values bound to one statement; SQLite took 999 at most before 3.32
 
 
-def doc_numbers(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+def select(connection: sqlite3.Connection, sql: str, keys: Collection[Any], *before: Any) -> Iterator[Any]:
+    """Rows of `sql`, in which ``IN ({})`` stands for all the keys; `before` is bound to what stands before it."""
+    rest = list(keys)
+    statement = sql.format(", ".join("?" * _CHUNK))
+    for start in range(0, len(rest), _CHUNK):
+        chunk = rest[start : start + _CHUNK]
+        # Always as many as in the statement, so that SQLite prepares it once.
+        yield from connection.execute(statement, [*before, *chunk, *[None] * (_CHUNK - len(chunk))])
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Row numbers for ``IN (SELECT value FROM json_each(?))``: one value to bind, however many they are."""
+    return json.dumps(list(values))
+
+
+def doc_numbers(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
     """Row numbers of the documents that there are."""
-    wanted = set(ids)
-    rows = connection.execute(
-        "SELECT id, doc FROM documents WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(wanted)),),
-    )
-    return {id_: doc for id_, doc in rows if id_ in wanted}
+    known = [id_ for id_ in set(ids) if not unencodable(id_)]
+    return dict(select(connection, "SELECT id, doc FROM documents WHERE id IN ({})", known))
 
 
 def doc_ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
     """Ids of rows."""
-    rows = connection.execute(
-        "SELECT doc, id FROM documents WHERE doc IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(docs)),),
-    )
-    return dict(rows)
+    sql = "SELECT doc, id FROM documents WHERE doc IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(sql, (numbers(docs),)))
 
 
 def unencodable(text: str) -> str:

@@ -14,6 +14,7 @@ TOPIC = "topic"  # names in `fields`; the user's own fields stand there as "meta
 KEYPHRASE = "keyphrase"
 TOPIC_FIELD, KEYPHRASE_FIELD = 1, 2
 FIELD_BITS = 32  # code of a value = field << 32 | number within the field, so a code tells its field
+MENTION_BITS = 16  # number of a mention = doc << 16 | position within the document
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
@@ -52,25 +53,26 @@ CREATE TABLE mined(
     topics TEXT NOT NULL
 );
 CREATE UNIQUE INDEX mined_slot ON mined(slot, first, mentions);
+CREATE INDEX mined_without_topic ON mined(doc) WHERE topics = '[]';
 CREATE UNIQUE INDEX mined_first ON mined(first, mentions) WHERE first IS NOT NULL;
 
 CREATE TABLE names(code INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, phrase TEXT NOT NULL);
+-- A mention's number is doc << 16 | position: rows of a document stand together, and new ones come last, which
+-- SQLite does fastest. Its vector is row first + position.
 CREATE TABLE mentions(
-    doc INTEGER NOT NULL,
+    mention INTEGER PRIMARY KEY,
     phrase INTEGER NOT NULL,      -- names.code
-    position INTEGER NOT NULL,    -- its vector is row mined.first + position
     score REAL NOT NULL,
     topic INTEGER,                -- number within the field topic
-    sentence INTEGER NOT NULL,    -- sentences.position
+    sentence INTEGER NOT NULL,    -- number within the document
     surface TEXT,                 -- NULL: the same as the phrase
-    places BLOB NOT NULL,
-    PRIMARY KEY(doc, phrase)
-) WITHOUT ROWID;
+    places BLOB NOT NULL          -- field (0 title, 1 text), start and end of each, as int32
+);
 CREATE INDEX mentions_phrase ON mentions(phrase);
-CREATE TABLE sentences(
-    doc INTEGER, position INTEGER, text TEXT NOT NULL, PRIMARY KEY(doc, position)
-) WITHOUT ROWID;
+CREATE TABLE sentences(sentence INTEGER PRIMARY KEY, text TEXT NOT NULL);  -- doc << 16 | number
 
+-- Phrases whose mentions changed since their row in `phrases` was written.
+CREATE TABLE changed_phrases(code INTEGER PRIMARY KEY);
 CREATE TABLE phrases(
     code INTEGER PRIMARY KEY,     -- names.code
     slot INTEGER NOT NULL UNIQUE,

@@ -9,80 +9,83 @@ from typing import Any
 
 from indexer.engines.base import Refused
 from indexer.engines.local import mined
-from indexer.engines.local.rows import doc_numbers, unencodable
+from indexer.engines.local.rows import doc_numbers, numbers, select, unencodable
 from indexer.engines.local.values import Dictionary, meta_values, replace_codes
 from indexer.records import Document
 
 LONGEST = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
 _PAGE = 1_000
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def store(connection: sqlite3.Connection, documents: Sequence[Document]) -> list[Refused]:
-    """Write the documents that are new or changed; the rest is left as it is."""
-    refused = []
-    dictionary = Dictionary(connection)
+    """Write the documents that are new or changed; the rest is left as it is. The last one of an id counts."""
+    refused, taken = [], {}
     for document in documents:
         reason = _unstorable(document)
         if reason:
             refused.append(Refused(document.id, reason))
         else:
-            _store_one(connection, document, dictionary)
+            taken[document.id] = document
+    sql = "SELECT id, doc, hash, source FROM documents WHERE id IN ({})"
+    old = {id_: rest for id_, *rest in select(connection, sql, taken)}
+    changed = {}
+    moved = []
+    for document in taken.values():
+        doc, hash_, source = old.get(document.id, (None, None, None))
+        if hash_ != document.content_hash:
+            changed[document.id] = document
+        elif source != document.source:
+            moved.append((document.source, doc))
+    connection.executemany("UPDATE documents SET source = ? WHERE doc = ?", moved)
+    _remove(connection, [old[id_][0] for id_ in changed if id_ in old])
+    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
+    new = (id_ for id_ in changed if id_ not in old)
+    docs = {id_: doc for doc, id_ in enumerate(new, last + 1)}
+    _insert(connection, [(old[id_][0] if id_ in old else docs[id_], row) for id_, row in changed.items()])
     return refused
 
 
-def _store_one(connection: sqlite3.Connection, document: Document, dictionary: Dictionary) -> None:
-    hash_ = document.content_hash
-    old = connection.execute(
-        "SELECT doc, hash, source FROM documents WHERE id = ?", (document.id,)
-    ).fetchone()
-    if old and old[1] == hash_:
-        if old[2] != document.source:
-            connection.execute("UPDATE documents SET source = ? WHERE doc = ?", (document.source, old[0]))
-        return
-    if old:
-        _unindex(connection, old[0])
-        mined.forget(connection, old[0])
-        connection.execute("DELETE FROM documents WHERE doc = ?", (old[0],))
-    title, text, nuls = _without_nuls(document.title, document.text)
-    doc = connection.execute(
-        "INSERT INTO documents(doc, id, hash, source, meta, nuls, title, text) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            old[0] if old else None,
-            document.id,
-            hash_,
-            document.source,
-            json.dumps(dict(document.meta), ensure_ascii=False),
-            nuls,
-            title,
-            text,
-        ),
-    ).lastrowid
-    assert doc is not None
-    connection.execute("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", (doc, title, text))
-    codes = {dictionary.code(field, value): None for field, value in meta_values(document.meta)}
-    replace_codes(connection, doc, "meta", codes)
+def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Document]]) -> None:
+    rows = []
+    for doc, document in documents:
+        title, text, nuls = _without_nuls(document.title, document.text)
+        meta = _JSON.encode(dict(document.meta))
+        rows.append((doc, document.id, document.content_hash, document.source, meta, nuls, title, text))
+    connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany(
+        "INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", [(row[0], *row[-2:]) for row in rows]
+    )
+    values = {doc: list(meta_values(document.meta)) for doc, document in documents}
+    dictionary = Dictionary(connection)
+    dictionary.learn(pair for pairs in values.values() for pair in pairs)
+    replace_codes(
+        connection,
+        "meta",
+        {doc: {dictionary.code(*pair): None for pair in pairs} for doc, pairs in values.items()},
+    )
 
 
 def delete(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
     """Remove documents and all that hangs on them; returns how many there were."""
-    docs = doc_numbers(connection, ids)
-    for doc in docs.values():
-        _unindex(connection, doc)
-        mined.forget(connection, doc)
-        replace_codes(connection, doc, "meta", {})
-        connection.execute("DELETE FROM doc_codes WHERE doc = ?", (doc,))
-        connection.execute("DELETE FROM documents WHERE doc = ?", (doc,))
+    docs = list(doc_numbers(connection, ids).values())
+    _remove(connection, docs)
+    replace_codes(connection, "meta", {doc: {} for doc in docs})
+    connection.executemany("DELETE FROM doc_codes WHERE doc = ?", [(doc,) for doc in docs])
     return len(docs)
 
 
-def _unindex(connection: sqlite3.Connection, doc: int) -> None:
-    """Take a document out of the word index, which needs the old text for it."""
-    connection.execute(
+def _remove(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
+    """All but the codes of the user's fields, which may stay the same."""
+    # The word index needs the old text to take it out again.
+    connection.executemany(
         "INSERT INTO words(words, rowid, title, text) SELECT 'delete', doc, title, text FROM documents "
         "WHERE doc = ?",
-        (doc,),
+        [(doc,) for doc in docs],
     )
+    mined.forget(connection, docs)
+    replace_codes(connection, "mined", {doc: {} for doc in docs})
+    connection.executemany("DELETE FROM documents WHERE doc = ?", [(doc,) for doc in docs])
 
 
 def all_ids(connection: sqlite3.Connection, after: str) -> list[str]:
@@ -95,7 +98,7 @@ def read(connection: sqlite3.Connection, docs: Sequence[int]) -> Iterator[tuple[
     rows = connection.execute(
         "SELECT doc, id, source, meta, nuls, title, text FROM documents "
         "WHERE doc IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(docs)),),
+        (numbers(docs),),
     )
     for doc, id_, source, meta, nuls, title, text in rows:
         title, text = restored(title, text, nuls)
@@ -110,7 +113,7 @@ def _unstorable(document: Document) -> str:
     if not document.id or "\0" in document.id:
         return "the id is empty or has a NUL character in it"
     try:
-        meta = json.dumps(dict(document.meta), ensure_ascii=False)
+        meta = _JSON.encode(dict(document.meta))
     except (TypeError, ValueError) as error:
         return f"its fields cannot be written as JSON: {error}"
     parts: dict[str, Any] = {

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import LONGEST_VALUE, Filter
+from indexer.engines.local.rows import numbers, select
 from indexer.engines.local.schema import FIELD_BITS, KEYPHRASE, TOPIC
 from indexer.errors import QueryError
 from indexer.records import Keyphrase, MetaValue, TopicWeight
@@ -93,12 +95,38 @@ class Dictionary:
         self._fields: dict[str, int] = {}
         self._codes: dict[tuple[str, str], int] = {}
 
+    def learn(self, values: Iterable[tuple[str, Value]]) -> None:
+        """Find or make the codes of all these (field, value) at once."""
+        by_field: dict[str, dict[str, Value]] = {}
+        for field, value in values:
+            if (field, value.text) not in self._codes:
+                by_field.setdefault(field, {}).setdefault(value.text, value)
+        for field, wanted in by_field.items():
+            self._learn_field(field, wanted)
+
     def code(self, field: str, value: Value) -> int:
-        key = field, value.text
-        code = self._codes.get(key)
-        if code is None:
-            code = self._codes[key] = self._find_or_add(self._field(field), value)
-        return code
+        """The code of a value that was learnt."""
+        return self._codes[field, value.text]
+
+    def _learn_field(self, name: str, wanted: dict[str, Value]) -> None:
+        field = self._field(name)
+        sql = "SELECT value, code, number IS NULL FROM facet_values WHERE field = ? AND value IN ({})"
+        for text, code, unnumbered in list(select(self._connection, sql, wanted, field)):
+            value = wanted.pop(text)
+            self._codes[name, text] = code
+            if unnumbered and value.number is not None:  # stood there as text before
+                self._connection.execute(
+                    "UPDATE facet_values SET number = ? WHERE code = ?", (value.number, code)
+                )
+        (last,) = self._connection.execute(
+            "SELECT coalesce(max(code), ?) FROM facet_values WHERE code BETWEEN ? AND ?",
+            (field << FIELD_BITS, field << FIELD_BITS, field << FIELD_BITS | _NUMBER),
+        ).fetchone()
+        new = [(code, field, *value) for code, value in enumerate(wanted.values(), last + 1)]
+        self._connection.executemany(
+            "INSERT INTO facet_values(code, field, value, shown, number) VALUES (?, ?, ?, ?, ?)", new
+        )
+        self._codes.update(((name, row[2]), row[0]) for row in new)
 
     def _field(self, name: str) -> int:
         field = self._fields.get(name)
@@ -108,26 +136,10 @@ class Dictionary:
             field = self._fields[name] = int(row[0])
         return field
 
-    def _find_or_add(self, field: int, value: Value) -> int:
-        row = self._connection.execute(
-            "SELECT code, number FROM facet_values WHERE field = ? AND value = ?", (field, value.text)
-        ).fetchone()
-        if row is None:
-            (last,) = self._connection.execute(
-                "SELECT max(code) FROM facet_values WHERE code BETWEEN ? AND ?",
-                (field << FIELD_BITS, field << FIELD_BITS | _NUMBER),
-            ).fetchone()
-            code = (field << FIELD_BITS) + 1 if last is None else int(last) + 1
-            self._connection.execute(
-                "INSERT INTO facet_values VALUES (?, ?, ?, ?, ?)",
-                (code, field, value.text, value.shown, value.number),
-            )
-            return code
-        if row[1] is None and value.number is not None:  # stood there as text before
-            self._connection.execute(
-                "UPDATE facet_values SET number = ? WHERE code = ?", (value.number, row[0])
-            )
-        return int(row[0])
+
+def topic_value(topic: str) -> tuple[str, Value]:
+    """A topic id as (field, value)."""
+    return TOPIC, Value(topic, topic)
 
 
 def topic_number(code: int) -> int:
@@ -136,30 +148,38 @@ def topic_number(code: int) -> int:
 
 
 def replace_codes(
-    connection: sqlite3.Connection, doc: int, column: str, codes: Mapping[int, float | None]
+    connection: sqlite3.Connection, column: str, wanted: Mapping[int, Mapping[int, float | None]]
 ) -> None:
-    """Make `codes` (with weights) the document's codes in `column`, "meta" or "mined"."""
-    row = connection.execute(f"SELECT {column} FROM doc_codes WHERE doc = ?", (doc,)).fetchone()
-    old = set(unpacked(row[0]).tolist()) if row else set()
-    connection.executemany(
-        "DELETE FROM doc_values WHERE code = ? AND doc = ?", [(code, doc) for code in old - codes.keys()]
-    )
-    connection.executemany(
-        "INSERT OR REPLACE INTO doc_values VALUES (?, ?, ?)",
-        [(code, doc, weight) for code, weight in codes.items() if code not in old or weight is not None],
-    )
-    if row is None:
-        connection.execute("INSERT INTO doc_codes VALUES (?, x'', x'')", (doc,))
-    if old != codes.keys():
-        connection.execute(f"UPDATE doc_codes SET {column} = ? WHERE doc = ?", (packed(codes), doc))
+    """Make these the codes, with weights, of each document row in `column`, "meta" or "mined"."""
+    sql = f"SELECT doc, {column} FROM doc_codes WHERE doc IN (SELECT value FROM json_each(?))"
+    old = {doc: set(unpacked(blob)) for doc, blob in connection.execute(sql, (numbers(wanted),))}
+    gone, new, blobs, first_blobs = [], [], [], []
+    for doc, codes in wanted.items():
+        before = old.get(doc)
+        if before is None:
+            first_blobs.append((packed(codes), doc))
+        elif before != codes.keys():
+            blobs.append((packed(codes), doc))
+        before = before or set()
+        gone += [(code, doc) for code in before - codes.keys()]
+        new += [
+            (code, doc, weight)
+            for code, weight in codes.items()
+            if code not in before or weight is not None  # a weight may have changed
+        ]
+    connection.executemany("DELETE FROM doc_values WHERE code = ? AND doc = ?", gone)
+    connection.executemany("INSERT OR REPLACE INTO doc_values VALUES (?, ?, ?)", sorted(new))
+    connection.executemany(f"UPDATE doc_codes SET {column} = ? WHERE doc = ?", blobs)
+    other = "mined" if column == "meta" else "meta"
+    connection.executemany(f"INSERT INTO doc_codes({column}, doc, {other}) VALUES (?, ?, x'')", first_blobs)
 
 
-def packed(codes: Iterable[int]) -> bytes:
-    return np.array(sorted(codes), dtype="<i8").tobytes()
+def packed(codes: Collection[int]) -> bytes:
+    return struct.pack(f"<{len(codes)}q", *codes)
 
 
-def unpacked(blob: bytes) -> Codes:
-    return np.frombuffer(blob, dtype="<i8")
+def unpacked(blob: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(blob) // 8}q", blob)
 
 
 # -- filters -------------------------------------------------------------------------------------------------
@@ -251,7 +271,7 @@ def count(
     connection: sqlite3.Connection, blobs: Iterable[bytes], fields: Sequence[str], size: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
     """The most frequent values of each field, from the code blobs of the matching documents."""
-    codes = unpacked(b"".join(blobs))
+    codes = np.frombuffer(b"".join(blobs), dtype="<i8")
     owners = codes >> FIELD_BITS
     answer: dict[str, tuple[tuple[str, int], ...]] = {}
     for name in fields:
@@ -264,18 +284,18 @@ def count(
 def _most_frequent(
     connection: sqlite3.Connection, field: int, counts: Codes, size: int
 ) -> tuple[tuple[str, int], ...]:
-    """(shown value, count), most frequent first, ties by value (numbers by size)."""
-    numbers = np.flatnonzero(counts)
+    """(shown value, count), most frequent first, ties by value (kinds by size)."""
+    kinds = np.flatnonzero(counts)
     if size <= 0:
         return ()
-    if len(numbers) > size:
-        least = int(np.partition(counts[numbers], -size)[-size])
-        sure = numbers[counts[numbers] > least]
-        tied = _first_by_value(connection, field, numbers[counts[numbers] == least], size - len(sure))
-        numbers = np.concatenate([sure, tied])
+    if len(kinds) > size:
+        least = int(np.partition(counts[kinds], -size)[-size])
+        sure = kinds[counts[kinds] > least]
+        tied = _first_by_value(connection, field, kinds[counts[kinds] == least], size - len(sure))
+        kinds = np.concatenate([sure, tied])
     found = connection.execute(
         "SELECT code, shown, number, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
-        (json.dumps([field << FIELD_BITS | number for number in numbers.tolist()]),),
+        (numbers(field << FIELD_BITS | number for number in kinds.tolist()),),
     ).fetchall()
     ranked = sorted(
         ((int(counts[code & _NUMBER]), shown, number, value) for code, shown, number, value in found),
@@ -284,21 +304,21 @@ def _most_frequent(
     return tuple((shown, times) for times, shown, _, _ in ranked)
 
 
-def _first_by_value(connection: sqlite3.Connection, field: int, numbers: Codes, size: int) -> Codes:
+def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, size: int) -> Codes:
     """The `size` first of these values in order of value."""
-    if len(numbers) <= size:
-        return numbers
+    if len(kinds) <= size:
+        return kinds
     order = "number IS NULL, number, value"
-    if len(numbers) <= _NAMES_AT_ONCE:
+    if len(kinds) <= _NAMES_AT_ONCE:
         rows = connection.execute(
             "SELECT code FROM facet_values WHERE code IN (SELECT value FROM json_each(?)) "
             f"ORDER BY {order} LIMIT ?",
-            (json.dumps([field << FIELD_BITS | number for number in numbers.tolist()]), size),
+            (numbers(field << FIELD_BITS | number for number in kinds.tolist()), size),
         )
         return _docs(rows) & _NUMBER
     # So many are tied that the first ones come soon when the field's values are gone through in order.
-    tied = np.zeros(int(numbers.max()) + 1, np.bool_)
-    tied[numbers] = True
+    tied = np.zeros(int(kinds.max()) + 1, np.bool_)
+    tied[kinds] = True
     first: list[int] = []
     for where, by in (("number IS NOT NULL", "number"), ("number IS NULL", "value")):
         cursor = connection.execute(

@@ -41,7 +41,7 @@ class VectorFile:
 
     def write(self, start: int, rows: Half) -> None:
         """Put `rows` at row number `start`, and on the disk."""
-        data = memoryview(rows.tobytes())
+        data = rows.view(np.uint8).data.cast("B")
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         try:
             os.lseek(handle, start * self.dims * 2, os.SEEK_SET)
@@ -81,7 +81,7 @@ class Vectors:
         """Write `vectors` [n, dims] behind the others, in a transaction; returns the slot of the first."""
         name, rows = _located(connection, kind)
         if len(vectors):
-            self._file(name).write(rows, vectors.astype(np.float16))
+            self._file(name).write(rows, to_half(vectors))
             connection.execute("UPDATE vector_files SET rows = ? WHERE kind = ?", (rows + len(vectors), kind))
         return rows
 
@@ -105,9 +105,14 @@ def _located(connection: sqlite3.Connection, kind: str) -> tuple[str, int]:
     return name, rows
 
 
+def to_half(vectors: NDArray[np.float32]) -> Half:
+    """Round to float16 [n, dims]; numkong does it ten times as fast as numpy."""
+    return np.asarray(numkong.astype(np.ascontiguousarray(vectors, np.float32), "float16"))
+
+
 def unit(rows: Half) -> NDArray[np.float32]:
     """Stored rows [n, dims] as float32 of unit length again; a zero row stays zero."""
-    vectors = rows.astype(np.float32)
+    vectors = np.asarray(numkong.astype(np.ascontiguousarray(rows), "float32"))
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
 
