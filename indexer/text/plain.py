@@ -9,11 +9,12 @@ from indexer.text.stopwords import ANY_FOREIGN, ENGLISH, FOREIGN
 
 LONGEST_RUN = 4  # words
 LONGEST_CHARACTERS = 12  # of a script that writes no spaces
+LANGUAGE_SAMPLE = 1_500  # characters that decide which language a piece is in
 LONGEST_WORD = 40  # characters; what is longer is not a word
 
 Span = tuple[int, int]
 
-_SENTENCE = re.compile(r"[^.!?。！？؟।…]+(?:[.!?؟।…](?![\s.!?؟।…])[^.!?。！？؟।…]*)*[.!?。！？؟।…]*")
+_SENTENCE_END = re.compile(r"[.!?؟।…]+[\"'”’»)\]]*(?=\s)|[。！？]+[”’」』）]*")
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _RUN = re.compile(rf"[^\W\d_{_UNSPACED}][^\W_{_UNSPACED}]*(?:[-'’][^\W_{_UNSPACED}]+)*")
 # Han, Katakana, and the unspaced scripts of South-East Asia; Hiragana is mostly grammar.
@@ -30,28 +31,30 @@ def looks_english(text: str) -> bool:
     No, when a quarter of the letters are not ASCII, or when function words of another language outnumber the
     English ones. Text without any function word (titles, lists, code) counts as English.
     """
-    sample = text[:4_000]
+    sample = text[:LANGUAGE_SAMPLE]
     if not sample.isascii():
         letters = sum(map(str.isalpha, sample))
         ascii_letters = sum(map(str.isalpha, sample.encode("ascii", "ignore").decode()))
         if ascii_letters < 0.75 * letters:
             return False
-    found = [word.lower() for word in _WORD.findall(sample)]
-    english = sum(word in ENGLISH for word in found)
-    foreign = max(sum(word in known for word in found) for known in FOREIGN.values())
+    found = _WORD.findall(sample.lower())
+    english = sum(map(ENGLISH.__contains__, found))
+    if sum(map(ANY_FOREIGN.__contains__, found)) <= max(2, english):
+        return True
+    foreign = max(sum(map(known.__contains__, found)) for known in FOREIGN.values())
     return foreign < 3 or foreign <= english
 
 
 def plain_sentences(text: str) -> Iterator[Span]:
     """Yield sentences by their final punctuation; together they cover all but white space."""
-    for match in _SENTENCE.finditer(text):
-        start, end = match.span()
-        while start < end and text[start].isspace():
-            start += 1
-        while end > start and text[end - 1].isspace():
-            end -= 1
-        if start < end:
-            yield start, end
+    begin = 0
+    for end in (*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)):
+        sentence = text[begin:end]
+        start = begin + len(sentence) - len(sentence.lstrip())
+        stop = begin + len(sentence.rstrip())
+        if start < stop:
+            yield start, stop
+        begin = end
 
 
 def plain_candidates(text: str, start: int, end: int) -> Iterator[Span]:

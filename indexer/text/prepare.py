@@ -9,7 +9,7 @@ from typing import Any
 
 from indexer.errors import SettingsError
 from indexer.records import Document, Mention, Prepared, Sentence
-from indexer.text.candidates import Token, candidates
+from indexer.text.candidates import Span, Token, candidates
 from indexer.text.forms import normal_form
 from indexer.text.pieces import Piece, pieces
 from indexer.text.plain import looks_english, plain_candidates, plain_sentences
@@ -19,6 +19,7 @@ PREFERRED = "en_core_web_sm"
 BATCH_CHARACTERS = 30_000  # tagged together; larger batches leave the processor's cache and are slower
 LONGEST_SENTENCE = 2_000  # characters; beyond it is a list or data, cut between two words
 REMEMBERED_WORDS = 300_000  # spaCy never forgets a word; past this many the pipeline is loaded anew
+MAY_END = frozenset(".?!:;…\"'”’)]}»")  # what may stand before a sentence that begins with a small letter
 UNUSED = ("parser", "ner", "lemmatizer", "attribute_ruler", "morphologizer", "entity_linker", "textcat")
 
 
@@ -45,21 +46,20 @@ class Preparer:
     def prepare(self, documents: Sequence[Document]) -> list[Prepared]:
         """Return sentences and mentions of each document, in the order given."""
         found: list[tuple[list[Sentence], list[Mention]]] = [([], []) for _ in documents]
-        for index, piece, sentences, spans in self._tag(_all_pieces(documents)):
+        for index, piece, begins, spans in self._read(_all_pieces(documents)):
             content = documents[index].content
-            for start, end in sentences:
-                found[index][0].append(Sentence(piece.start + start, piece.start + end))
+            sentences, mentions = found[index]
+            sentences.extend(_extents(content, piece, begins))
             for start, end in spans:
                 start, end = piece.start + start, piece.start + end
-                phrase = normal_form(content[start:end])
-                if phrase:
-                    found[index][1].append(Mention(start, end, phrase))
+                if phrase := normal_form(content[start:end]):
+                    mentions.append(Mention(start, end, phrase))
         return [Prepared(tuple(sentences), tuple(mentions)) for sentences, mentions in found]
 
-    def _tag(
+    def _read(
         self, numbered: Iterable[tuple[int, Piece]]
-    ) -> Iterator[tuple[int, Piece, list[tuple[int, int]], list[tuple[int, int]]]]:
-        """Yield document number, piece, its sentences and its candidates."""
+    ) -> Iterator[tuple[int, Piece, list[int], list[Span]]]:
+        """Yield document number, piece, where its sentences begin, and its candidates."""
         for batch in _batches(numbered):
             if len(self._nlp.vocab.strings) > REMEMBERED_WORDS:
                 self._nlp = _load(self._source)
@@ -67,17 +67,24 @@ class Preparer:
             texts = [piece.text for (_, piece), tagged in zip(batch, english, strict=True) if tagged]
             docs = iter(self._nlp.pipe(texts, batch_size=max(1, len(texts))))
             for (index, piece), tagged in zip(batch, english, strict=True):
-                sentences: list[tuple[int, int]] = []
-                spans: list[tuple[int, int]] = []
+                begins: list[int] = []
+                spans: list[Span] = []
                 if tagged:
                     for tokens in _sentences(next(docs), piece):
-                        sentences.append((tokens[0][0], tokens[-1][1]))
+                        begins.append(tokens[0][0])
                         spans.extend(candidates(piece.text, tokens, piece.hidden))
                 else:
                     for start, end in plain_sentences(piece.text):
-                        sentences.append((start, end))
+                        begins.append(start)
                         spans.extend(plain_candidates(piece.text, start, end))
-                yield index, piece, sentences, spans
+                yield index, piece, begins, spans
+
+
+def _extents(content: str, piece: Piece, begins: Sequence[int]) -> Iterator[Sentence]:
+    """Turn the beginnings of a piece's sentences into ranges of `content`, without the white space between."""
+    for begin, end in zip(begins, (*begins[1:], len(piece.text)), strict=True):
+        start, stop = piece.start + begin, piece.start + end
+        yield Sentence(start, start + len(content[start:stop].rstrip()))
 
 
 def _load(source: str) -> Any:
@@ -120,19 +127,28 @@ def _batches(numbered: Iterable[tuple[int, Piece]]) -> Iterator[list[tuple[int, 
 
 def _sentences(doc: Any, piece: Piece) -> Iterator[list[Token]]:
     """Yield the tokens of each sentence; white space is no token, and a title is one sentence."""
-    from spacy.attrs import IDX, LENGTH, SENT_START, TAG
+    from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START, TAG
 
     strings, text = doc.vocab.strings, piece.text
     tags: dict[int, str] = {}
     tokens: list[Token] = []
-    for start, length, tag, begins in doc.to_array([IDX, LENGTH, TAG, SENT_START]).tolist():
-        too_long = tokens and start + length - tokens[0][0] > LONGEST_SENTENCE
-        if tokens and ((begins == 1 and not piece.is_title) or too_long):
-            yield tokens
-            tokens = []
+    for start, length, tag, begins, is_space in doc.to_array(
+        [IDX, LENGTH, TAG, SENT_START, IS_SPACE]
+    ).tolist():
+        if is_space:
+            continue
+        if tokens:
+            too_long = start + length - tokens[0][0] > LONGEST_SENTENCE
+            if too_long or (begins == 1 and not piece.is_title and _may_begin(text, start, tokens[-1][1])):
+                yield tokens
+                tokens = []
         if tag not in tags:
             tags[tag] = strings[tag] if tag else ""
-        if not text[start : start + length].isspace():
-            tokens.append((start, start + length, tags[tag]))
+        tokens.append((start, start + length, tags[tag]))
     if tokens:
         yield tokens
+
+
+def _may_begin(text: str, start: int, end_before: int) -> bool:
+    """Say whether a sentence may begin at `start`: after punctuation, or with anything but a small letter or sign."""
+    return text[end_before - 1] in MAY_END or text[start].isupper()
