@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -18,16 +19,11 @@ REMEMBERED_PHRASES = 20_000  # 30 MB at 384 dims
 
 
 class WindowEncoder:
-    """Implements `indexer.encoding.Encoder` over any backend. Thread-safe for reading.
+    """Implements `indexer.encoding.Encoder` over any backend. Thread-safe for reading."""
 
-    Args:
-        batch_tokens: Padded tokens in one pass. More costs memory and cache misses, fewer costs overhead.
-    """
-
-    def __init__(self, bundle: Bundle, backend: Backend, *, batch_tokens: int = 4096) -> None:
+    def __init__(self, bundle: Bundle, backend: Backend) -> None:
         self._bundle = bundle
         self._backend = backend
-        self._batch_tokens = batch_tokens
         self._words = WordPieces(bundle.base_folder / "tokenizer.json")
         self._phrases: OrderedDict[str, Floats] = OrderedDict()  # least recently used first
         self._lock = threading.Lock()
@@ -53,8 +49,8 @@ class WindowEncoder:
     def encode(self, windows: Sequence[Window]) -> list[Encoding]:
         """Encode windows, in the order given.
 
-        The same windows in the same call give the same vectors, bit for bit; in another call they share batches
-        with other windows, and the last digits may differ.
+        The same windows in the same call give the same vectors, bit for bit. In another call a padding backend
+        may put them together with other windows, and the last digits may differ.
 
         Raises:
             ValueError: A window is longer than `window_tokens`; the message has its position and length.
@@ -68,7 +64,8 @@ class WindowEncoder:
                 )
         encodings: dict[int, Encoding] = {}
         first = len(self._words.prefix)
-        for members, _, output in self._passes([found.ids for found in pieces], attention=True):
+
+        def keep(members: list[int], _: Batch, output: Output) -> None:
             for row, at in enumerate(members):
                 inside = slice(first, first + len(pieces[at]))
                 encodings[at] = pool(
@@ -78,13 +75,15 @@ class WindowEncoder:
                     output.tokens[row, inside],
                     output.received[row, inside],
                 )
+
+        self._run([found.ids for found in pieces], keep, attention=True)
         return [encodings[at] for at in range(len(windows))]
 
     def encode_phrases(self, texts: Sequence[str]) -> Floats:
         """Encode phrases standing alone, comparable with the vectors of mentions.
 
-        Each distinct phrase is encoded once and remembered. Texts longer than a window are split, and the mean of
-        the parts is taken, weighted by their length.
+        Each distinct phrase is encoded once and remembered. Texts longer than a window are split, and the mean
+        of the parts is taken, weighted by their length.
 
         Returns:
             float32 [len(texts), dims], unit length, in the order given.
@@ -112,18 +111,15 @@ class WindowEncoder:
         Returns:
             float32 [len(texts), dims], unit length, in the order given.
         """
-        return self._pooled(texts, lambda output, batch: output.document)
+        return self._pooled(texts, lambda _, output: output.document)
 
-    def _phrase_means(self, output: Output, batch: Batch) -> Floats:
-        """Mean over the word pieces of each row; over all its tokens where the bundle says so, or has no others."""
-        keep = batch.mask.astype(np.float32) if self._bundle.pooling.phrase_specials else batch.words
-        wordless = keep.sum(axis=1, keepdims=True) == 0
-        keep = np.where(wordless, batch.mask, keep).astype(np.float32)  # [batch, length]
-        sums = np.matmul(keep[:, None, :], output.tokens)[:, 0, :]  # [batch, dims]
-        means: Floats = sums / keep.sum(axis=1, keepdims=True)
+    def _phrase_means(self, batch: Batch, output: Output) -> Floats:
+        """Mean over the tokens of each row, the special ones only where the bundle says so."""
+        shares = _shares(batch.mask, batch.words, specials=self._bundle.pooling.phrase_specials)
+        means: Floats = np.matmul(shares[:, None, :], output.tokens)[:, 0, :]  # [batch, dims]
         return means
 
-    def _pooled(self, texts: Sequence[str], means: Callable[[Output, Batch], Floats]) -> Floats:
+    def _pooled(self, texts: Sequence[str], means: Callable[[Batch, Output], Floats]) -> Floats:
         """Encode texts of any length, one vector each."""
         parts: list[Ints] = []
         owners: list[int] = []
@@ -131,19 +127,39 @@ class WindowEncoder:
             for start in range(0, max(1, len(ids)), self.window_tokens):
                 parts.append(ids[start : start + self.window_tokens])
                 owners.append(at)
-        vectors = np.zeros((len(texts), self.dims), dtype=np.float32)
         found = np.zeros((len(parts), self.dims), dtype=np.float32)
-        for members, batch, output in self._passes(parts, attention=False):
-            found[members] = normalised(means(output, batch))
+
+        def keep(members: list[int], batch: Batch, output: Output) -> None:
+            found[members] = normalised(means(batch, output))
+
+        self._run(parts, keep, attention=False)
+        vectors = np.zeros((len(texts), self.dims), dtype=np.float32)
         for owner, part, vector in zip(owners, parts, found, strict=True):
             vectors[owner] += max(1, len(part)) * vector
         return normalised(vectors)
 
-    def _passes(self, texts: Sequence[Ints], *, attention: bool) -> Iterator[tuple[list[int], Batch, Output]]:
-        """Run texts of like length together; yield the positions of each batch, the batch, and what it gave."""
-        for members in batches([len(ids) + self._words.specials for ids in texts], self._batch_tokens):
+    def _run(
+        self, texts: Sequence[Ints], keep: Callable[[list[int], Batch, Output], None], *, attention: bool
+    ) -> None:
+        """Run texts of like length together; `keep` gets the positions of each batch, the batch and its output.
+
+        `keep` runs in the thread of its batch, and no two batches share a position.
+        """
+        lengths = [len(ids) + self._words.specials for ids in texts]
+        groups = batches(lengths, self._backend.batch_tokens, pads=self._backend.pads)
+
+        def one(members: list[int]) -> None:
             batch = self._padded([texts[at] for at in members])
-            yield members, batch, self._backend.run(batch, attention=attention)
+            keep(members, batch, self._backend.run(batch, attention=attention))
+
+        workers = min(self._backend.workers, len(groups))
+        if workers <= 1:
+            for members in groups:
+                one(members)
+            return
+        # Threads for this call only: they cost 0.1 ms, and none is left behind for a later fork.
+        with ThreadPoolExecutor(workers) as pool_of_threads:
+            list(pool_of_threads.map(one, groups))  # the list raises what a thread raised
 
     def _padded(self, texts: Sequence[Ints]) -> Batch:
         """Put special tokens around each text and pad all to the longest."""
@@ -157,15 +173,29 @@ class WindowEncoder:
             ids[row, : len(whole)] = whole
             mask[row, : len(whole)] = 1
             words[row, len(prefix) : len(prefix) + len(text)] = 1
-        return Batch(ids, mask, words)
+        return Batch(ids, mask, words, _shares(mask, words, specials=self._bundle.pooling.document_specials))
 
 
-def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+def _shares(mask: Ints, words: Floats, *, specials: bool) -> Floats:
+    """Weights of a mean over tokens.
+
+    Returns:
+        float32 [batch, length], rows sum to 1. A row without any word piece takes its special tokens: an empty
+        text has a vector too.
+    """
+    wordless = words.sum(axis=1, keepdims=True) == 0
+    kept = np.where(wordless | specials, mask, words).astype(np.float32)
+    shares: Floats = kept / kept.sum(axis=1, keepdims=True)
+    return shares
+
+
+def batches(lengths: Sequence[int], budget: int, *, pads: bool) -> list[list[int]]:
     """Group positions by length, so that little is padded.
 
     Args:
         lengths: Tokens of each text.
         budget: Tokens of one batch, padding included. A longer text gets a batch of its own.
+        pads: Whether a batch may hold different lengths.
 
     Returns:
         Positions, longest first. The same lengths always give the same groups.
@@ -173,7 +203,8 @@ def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     groups: list[list[int]] = []
     longest = 0
     for at in sorted(range(len(lengths)), key=lambda at: -lengths[at]):
-        if not groups or longest * (len(groups[-1]) + 1) > budget:
+        full = not groups or longest * (len(groups[-1]) + 1) > budget
+        if full or (lengths[at] != longest and not pads):
             groups.append([])
             longest = lengths[at]
         groups[-1].append(at)

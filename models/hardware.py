@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from pathlib import Path
 
 CPUS = Path("/sys/devices/system/cpu")
@@ -39,14 +40,9 @@ def _quota() -> int | None:
 
 
 def cpu_model() -> str:
-    """The processor with what decides the speed of an encoder on it, e.g. ``Intel(R) Xeon(R) (avx512_bf16 amx_int8)``."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in facts.items()}
-    flags = set(facts.get("flags", facts.get("Features", "")).split())
+    """The processor and what decides the speed of an encoder on it, e.g. ``Intel(R) Xeon(R) (6 207 avx512_vnni)``."""
+    facts = _cpuinfo()
+    flags = cpu_flags()
     telling = (
         "avx2",
         "avx512f",
@@ -58,7 +54,7 @@ def cpu_model() -> str:
         "i8mm",
         "bf16",
     )
-    name = facts.get("model name", platform.machine())
+    name = facts.get("model name") or platform.processor() or platform.machine()
     # The name alone does not tell: hypervisors call very different processors by the same one.
     marks = [
         facts.get("cpu family", ""),
@@ -66,3 +62,34 @@ def cpu_model() -> str:
         *(flag for flag in telling if flag in flags),
     ]
     return f"{name} ({' '.join(mark for mark in marks if mark)})"
+
+
+def cpu_flags() -> frozenset[str]:
+    """Instruction sets as Linux names them; empty where it is not known."""
+    facts = _cpuinfo()
+    return frozenset((facts.get("flags") or facts.get("Features") or "").split())
+
+
+def multiplies_int8_exactly() -> bool:
+    """Whether products of 8-bit numbers are summed in 32 bits.
+
+    x86 without VNNI sums pairs of them in 16 bits first, which overflow. Where nothing is known, assume that.
+    """
+    x86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
+    return not x86 or bool({"avx512_vnni", "avx_vnni", "amx_int8"} & cpu_flags())
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether there are units that make bfloat16 faster than float32. (AVX-512's instructions alone do not.)"""
+    return bool({"amx_bf16", "bf16"} & cpu_flags())
+
+
+@cache
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says about the first CPU; empty elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    except OSError:
+        return {}
+    pairs = (line.split(":", 1) for line in lines if ":" in line)
+    return {key.strip(): value.strip() for key, value in pairs}

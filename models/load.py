@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from indexer.errors import BackendUnavailable
-from models.backends import Backend
+from models.backends import NAMES, Backend
 from models.bundle import Bundle
 from models.encoder import WindowEncoder
 from models.hardware import physical_cores
 from models.registry import Registry
 
 DEFAULT = "minilm-base"
-BACKENDS = ("torch-fp32", "torch-bf16", "torch")
 
 
 def load_encoder(
@@ -23,7 +22,7 @@ def load_encoder(
     Args:
         name: A bundle of the home or a shipped one.
         home: The program's folder; bundles, exported graphs and the choice of the backend are kept in it.
-        backend: One of `BACKENDS`, or ``auto`` for the fastest one that is accurate enough on this machine.
+        backend: One of `models.backends.NAMES`, or ``auto`` for the fastest one that is accurate enough on this machine.
         threads: Threads of the matrix products; 0 = the physical cores available to this process.
 
     Raises:
@@ -40,8 +39,13 @@ def make_backend(bundle: Bundle, name: str, *, home: Path, threads: int) -> Back
     """Load the network of a bundle for one backend."""
     if name == "auto":
         name = "torch-fp32"
-    if name not in BACKENDS:
-        raise BackendUnavailable(f"There is no backend '{name}'. Available: auto, {', '.join(BACKENDS)}.")
-    from models.backends.with_torch import TorchBackend  # imported here: torch takes seconds
+    if name not in NAMES:
+        raise BackendUnavailable(f"There is no backend '{name}'. Available: auto, {', '.join(NAMES)}.")
+    # Imported here: torch takes seconds, and an ONNX backend must not wait for it.
+    if name.startswith("onnx"):
+        from models.backends.with_onnx import OnnxBackend
+
+        return OnnxBackend(bundle, name, threads, home=home)
+    from models.backends.with_torch import TorchBackend
 
     return TorchBackend(bundle, name, threads)

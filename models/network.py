@@ -1,7 +1,7 @@
-"""The network of a bundle in torch: any encoder that transformers knows, with the attention each token receives.
+"""The network of a bundle in torch: any encoder that transformers knows, and the attention each token receives.
 
-`output_attentions` would keep every attention matrix ([heads, length, length] per layer and text). Here each layer's
-is reduced to its column sums at once, by an attention function registered with transformers.
+`output_attentions` would keep every attention matrix ([heads, length, length] per layer and text). Here each
+layer's is reduced to its column sums at once, by an attention function registered with transformers.
 """
 
 from __future__ import annotations
@@ -19,24 +19,35 @@ from models.weights import load_weights
 
 COUNTING = "indexer_counting"
 
+# Their attention goes through the interface. Others (LUKE, MPNet, DeBERTa) take the name and then ignore it.
+COUNTABLE = frozenset({"bart", "bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta"})
+
 
 class Received:
     """Sums up the attention each token receives, layer by layer.
 
     Args:
         words: float [batch, length]; 1 for tokens that send and receive, 0 for special ones and padding.
+        layers: Which layers count, from 1; empty means all.
     """
 
-    def __init__(self, words: Tensor) -> None:
+    def __init__(self, words: Tensor, layers: tuple[int, ...]) -> None:
         self.words = words
         self.total = torch.zeros_like(words, dtype=torch.float32)
+        self._layers = layers
+        self._layer = 0  # that runs now
+
+    def wants_next(self) -> bool:
+        """Whether the layer that begins counts. To be asked once per layer, in their order."""
+        self._layer += 1
+        return not self._layers or self._layer in self._layers
 
     def add(self, probabilities: Tensor) -> None:
         """Add one layer's softmax, [batch, heads, length, length], receivers last."""
         batch, heads, length, _ = probabilities.shape
         senders = self.words.to(probabilities.dtype)[:, None, None, :].expand(batch, heads, 1, length)
         columns = torch.matmul(senders, probabilities)  # [batch, heads, 1, length]
-        self.total += columns.float().sum(dim=(1, 2)) * self.words
+        self.total = self.total + columns.float().sum(dim=(1, 2)) * self.words
 
 
 def counting_attention(
@@ -54,12 +65,12 @@ def counting_attention(
 
     Args:
         query, key, value: [batch, heads, length, size].
-        attention_mask: bool [batch, 1, length, length], True where attention is allowed, or None for everywhere.
+        attention_mask: bool [batch, 1, length, length], True where attention is allowed; None: everywhere.
 
     Returns:
         [batch, length, heads, size], and no attention matrix.
     """
-    if received is None:
+    if received is None or not received.wants_next():
         mixed = nn.functional.scaled_dot_product_attention(
             query, key, value, attn_mask=attention_mask, dropout_p=dropout, scale=scaling
         )
@@ -70,6 +81,7 @@ def counting_attention(
         scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
     probabilities = scores.softmax(dim=-1)
     received.add(probabilities)
+    probabilities = nn.functional.dropout(probabilities, p=dropout, training=module.training)
     return torch.matmul(probabilities, value).transpose(1, 2), None
 
 
@@ -78,42 +90,29 @@ AttentionMaskInterface.register(COUNTING, sdpa_mask)
 
 
 class Network(nn.Module):
-    """A bundle's transformer and pooling."""
+    """A bundle's transformer and pooling, with trainable weights.
+
+    Raises:
+        BundleIncompatible: The base model lacks layers or weights.
+    """
 
     def __init__(self, bundle: Bundle) -> None:
         super().__init__()
         self.pooling: Pooling = bundle.pooling
         config = AutoConfig.from_pretrained(bundle.base_folder)
-        deepest = max(*self.pooling.span_layers, *self.pooling.document_layers)
-        if deepest > config.num_hidden_layers:
-            raise BundleIncompatible(
-                f"Bundle '{bundle.name}' pools layer {deepest}; its base model has {config.num_hidden_layers} layers."
-            )
-        self.transformer = AutoModel.from_config(config, attn_implementation=COUNTING)
-        self._fill(bundle)
+        bundle.check_layers(config.num_hidden_layers)
+        model, self.counts = _empty_model(config)
+        _fill(model, bundle)
+        # Of an encoder-decoder only the encoder reads.
+        self.transformer = model.get_encoder() if config.is_encoder_decoder else model
         self.eval()
 
     @property
     def dims(self) -> int:
         return int(self.transformer.config.hidden_size)
 
-    def _fill(self, bundle: Bundle) -> None:
-        """Load the merged weights."""
-        own = self.transformer.state_dict()
-        prefix = f"{self.transformer.base_model_prefix}."
-        given = {
-            key.removeprefix(prefix): torch.from_numpy(value) for key, value in load_weights(bundle).items()
-        }
-        # A pooler is not used and often missing.
-        missing = [key for key in own if key not in given and not key.startswith("pooler.")]
-        if missing:
-            raise BundleIncompatible(
-                f"The base model of bundle '{bundle.name}' lacks {len(missing)} weights, the first: {missing[0]}."
-            )
-        self.transformer.load_state_dict({key: given.get(key, own[key]) for key in own})
-
     def forward(
-        self, ids: Tensor, mask: Tensor, words: Tensor, *, attention: bool = True
+        self, ids: Tensor, mask: Tensor, words: Tensor, shares: Tensor, *, attention: bool = True
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run the transformer once.
 
@@ -121,25 +120,28 @@ class Network(nn.Module):
             ids: int [batch, length].
             mask: int [batch, length]; 1 for a token, 0 for padding.
             words: float [batch, length]; 1 for a word piece, 0 for special tokens and padding.
+            shares: float [batch, length], weight of each token in the document vector; a row sums to 1.
             attention: Whether to measure it; without, the fused attention runs and `received` is 0.
 
         Returns:
             document float [batch, dims], tokens float [batch, length, dims], received float [batch, length]:
             see `models.backends.Output`.
         """
-        received = Received(words)
-        hidden = self.transformer(
-            input_ids=ids,
-            attention_mask=mask,
-            output_hidden_states=True,
-            received=received if attention else None,
-        ).hidden_states
-        tokens = mean_of([hidden[layer] for layer in self.pooling.span_layers])
-        whole = mean_of([hidden[layer] for layer in self.pooling.document_layers])
-        keep = mask.to(whole.dtype) if self.pooling.document_specials else words.to(whole.dtype)
-        document = torch.matmul(keep.unsqueeze(1), whole).squeeze(1) / keep.sum(dim=1, keepdim=True).clamp(
-            min=1
-        )
+        received = Received(words, self.pooling.attention_layers)
+        if not attention:
+            extra: dict[str, Any] = {}
+        elif self.counts:
+            extra = {"received": received}
+        else:
+            extra = {"output_attentions": True}
+        given = self.transformer(input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra)
+        if attention and not self.counts:
+            for matrix in given.attentions:
+                if received.wants_next():
+                    received.add(matrix)
+        tokens = mean_of([given.hidden_states[layer] for layer in self.pooling.span_layers])
+        whole = mean_of([given.hidden_states[layer] for layer in self.pooling.document_layers])
+        document = torch.matmul(shares.to(whole.dtype).unsqueeze(1), whole).squeeze(1)  # [batch, dims]
         return document, tokens, received.total
 
 
@@ -149,3 +151,28 @@ def mean_of(layers: list[Tensor]) -> Tensor:
     for layer in layers[1:]:
         total = total + layer
     return total / len(layers)
+
+
+def _empty_model(config: Any) -> tuple[Any, bool]:
+    """Build the architecture with random weights, and say whether it takes our attention function."""
+    counts = config.model_type in COUNTABLE
+    # The others keep their attention matrices, to be summed afterwards.
+    return AutoModel.from_config(config, attn_implementation=COUNTING if counts else "eager"), counts
+
+
+def _fill(model: Any, bundle: Bundle) -> None:
+    """Load the merged weights of `bundle` into `model`."""
+    own = model.state_dict()
+    prefix = f"{model.base_model_prefix}."
+    given = {key.removeprefix(prefix): torch.from_numpy(value) for key, value in load_weights(bundle).items()}
+    needed = [key for key in own if not key.startswith("pooler.")]  # unused here, and often not there
+    missing = [key for key in needed if key not in given or given[key].shape != own[key].shape]
+    floating = [key for key in missing if own[key].is_floating_point()]
+    if floating:
+        raise BundleIncompatible(
+            f"The base model of bundle '{bundle.name}' lacks {len(floating)} weights or has them in another "
+            f"shape, the first: {floating[0]}."
+        )
+    model.load_state_dict(
+        {key: own[key] if key in missing or key not in given else given[key] for key in own}
+    )

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+NAMES = ("torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8")  # torch = on a GPU
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -20,11 +22,13 @@ class Batch:
         ids: int64 [batch, length], special tokens included; padding is at the end.
         mask: int64 [batch, length]; 1 for a token, 0 for padding.
         words: float32 [batch, length]; 1 for a word piece, 0 for special tokens and padding.
+        shares: float32 [batch, length], weight of each token in the document vector; a row sums to 1.
     """
 
     ids: Ints
     mask: Ints
     words: Floats
+    shares: Floats
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Output:
     Attributes:
         document: float32 [batch, dims], mean over tokens of the bundle's document layers. Not normalised.
         tokens: float32 [batch, length, dims], mean of the bundle's span layers.
-        received: float32 [batch, length], attention that each word piece gets from the other word pieces and
-            itself, summed over heads and layers; 0 for special tokens and padding.
+        received: float32 [batch, length], attention that each word piece gets from the other word pieces
+            and itself, summed over heads and layers; 0 for special tokens and padding.
     """
 
     document: Floats
@@ -51,6 +55,21 @@ class Backend(Protocol):
 
     @property
     def dims(self) -> int: ...
+
+    @property
+    def batch_tokens(self) -> int:
+        """Padded tokens in one pass that suit it: more costs cache misses, fewer costs overhead."""
+        ...
+
+    @property
+    def pads(self) -> bool:
+        """Whether texts of different lengths may share a batch."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many passes at once it is fastest with."""
+        ...
 
     def run(self, batch: Batch, *, attention: bool = True) -> Output:
         """Run the network once. Without `attention`, `received` may be all 0, and the pass may be faster."""
