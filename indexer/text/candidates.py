@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from indexer.text.forms import singular
 from indexer.text.stopwords import (
-    AFTER_NOUN,
     ENGLISH,
     GENERIC_LEADERS,
     GERUND_NOUNS,
@@ -19,6 +18,8 @@ from indexer.text.stopwords import (
 )
 
 LONGEST_PHRASE = 6  # words; a hyphenated compound is one
+
+WIDEST_GAP = 2  # spaces inside a phrase; more, or a tab, and it is a table
 
 # A token is (start, end, tag); offsets count in the text of the piece.
 Token = tuple[int, int, str]
@@ -70,7 +71,10 @@ def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iter
     (state-of-the-art, well-known, 3-dimensional).
     """
     at, count = 0, len(sentence)
+    end = sentence[0][0] if sentence else 0
     while at < count:
+        if sentence[at][0] - end > WIDEST_GAP or text[end] == "\t":
+            yield Word(end, end, "", OTHER, "")
         start, end, tag = sentence[at]
         at += 1
         compound = False
@@ -86,7 +90,8 @@ def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iter
         word = text[start:end]
         kind = KINDS.get(tag, OTHER)
         if compound and kind != NOUN:
-            kind = ADJECTIVE if _LETTERS.search(word) else NUMBER
+            named = NOUN if kind == NUMBER else ADJECTIVE  # COVID-19 is a name, well-known is not
+            kind = named if _LETTERS.search(word) else NUMBER
         if compound and "/" in word and tag in FUNCTION_TAGS:
             kind = OTHER
         lower = word.lower()
@@ -110,8 +115,6 @@ def _corrected(words: Sequence[Word]) -> str:
         if kind == PARTICIPLE:
             if word.lower in GERUND_NOUNS:
                 kind = NOUN
-            elif before == NOUN and word.lower in AFTER_NOUN:
-                kind = ADJECTIVE
             elif _is_verb(word, before, words[at - 1] if at else None):
                 kind = OTHER
         elif kind == NOUN and before == NOUN:

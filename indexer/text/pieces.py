@@ -19,7 +19,7 @@ WRAPPED_LINE = 40  # a line shorter than this was not wrapped by an editor: it e
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 # NUL and other control characters, lone surrogates (spaCy cannot hash them): never inside a phrase.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff\ufffd]")
-_SPACE = re.compile("[\x09-\x0d\x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_SPACE = re.compile("[\x0a-\x0d\x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 
 # What is not prose. Each alternative is bounded, so that a stray "$" or "<" cannot hide a page.
 _NOT_PROSE = re.compile(

@@ -149,6 +149,3 @@ GERUND_NOUNS = words(
     switching tagging teaching testing tracking trading training tunneling voting welding
     """
 )
-
-# Participles that follow a noun and still modify the next one ("grid based networks").
-AFTER_NOUN = words("aided aligned assisted based driven guided induced mediated oriented related")

@@ -35,6 +35,7 @@ def phrases(tagged, hidden=()):
         ("red/JJ (/-LRB- green/JJ )/-RRB- light/NN", ["light"]),
         ("42/CD %/NN x/NN", []),
         ("etc./FW", []),
+        ("COVID/NNP ~-/HYPH ~19/CD", ["COVID-19"]),
     ],
 )
 def test_candidates(tagged, expected):
@@ -49,7 +50,7 @@ def test_candidates(tagged, expected):
         ("by/IN solving/VBG linear/JJ equations/NNS", ["linear equations"]),
         ("the/DT emerging/VBG market/NN", ["emerging market"]),
         ("networks/NNS using/VBG smart/JJ contracts/NNS", ["networks", "smart contracts"]),
-        ("grid/NN based/VBN sensor/NN networks/NNS", ["grid based sensor networks"]),
+        ("grid/NN based/VBN sensor/NN networks/NNS", ["grid", "sensor networks"]),
         ("has/VBZ trained/VBN networks/NNS", ["networks"]),
         ("trained/VBN networks/NNS", ["trained networks"]),
         ("routing/VBG protocols/NNS", ["routing protocols"]),
@@ -71,3 +72,9 @@ def test_a_hidden_range_ends_a_phrase():
 def test_a_long_run_keeps_its_last_six_words():
     tagged = " ".join(f"w{i}w/NN" for i in range(8))
     assert phrases(tagged) == ["w2w w3w w4w w5w w6w w7w"]
+
+
+def test_the_cells_of_a_table_are_no_phrase():
+    text = "age\tcity    color"
+    tokens = [(0, 3, "NN"), (4, 8, "NN"), (12, 17, "NN")]
+    assert [text[start:end] for start, end in candidates(text, tokens)] == ["age", "city", "color"]
