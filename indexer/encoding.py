@@ -66,5 +66,9 @@ class Encoder(Protocol):
         ...
 
     def encode_phrases(self, texts: Sequence[str]) -> Floats:
-        """Encode phrases or queries standing alone: float32 [len(texts), dims], unit length, in the order given."""
+        """Encode phrases standing alone, comparable with `Encoding.mentions`: float32 [len(texts), dims], unit length."""
+        ...
+
+    def encode_texts(self, texts: Sequence[str]) -> Floats:
+        """Encode texts or queries, comparable with `Encoding.document`: float32 [len(texts), dims], unit length."""
         ...

@@ -123,6 +123,7 @@ class MentionRow:
     sentence: str  # the sentence of the first occurrence
     vector: Vector  # mean over its occurrences in this document
     topic: str | None = None
+    keyphrase: bool = False  # it is one of the document's keyphrases; set by the engine from those
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,113 @@
+"""Names for topics: phrases that are typical of a topic, readable, and unlike those of the others."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from indexer.encoding import Floats
+from indexer.text import stemmed
+
+LEADING = 10  # phrases listed with a topic
+KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
+WORDS_BONUS = {1: 0.6, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
+
+
+@dataclass(frozen=True)
+class PhraseCount:
+    """One phrase of the collection, as the labels need it."""
+
+    phrase: str  # normal form
+    surfaces: Mapping[str, int]  # surface ► documents
+    topics: Mapping[str, int]  # topic id ► documents in which the phrase has this topic
+    vector: Floats
+
+
+@dataclass
+class LabelMaker:
+    """Collects phrases one by one (any number of them), then names all topics together."""
+
+    centroids: Mapping[str, Floats]  # topic id ► float32 [dims], unit length
+    sizes: Mapping[str, int]  # topic id ► documents
+    _best: dict[str, list[tuple[float, str, str]]] = field(
+        default_factory=dict
+    )  # heaps: score, phrase, surface
+
+    def add(self, count: PhraseCount) -> None:
+        """Take a phrase into account."""
+        total = sum(count.topics.values())
+        for topic, documents in count.topics.items():
+            if topic not in self.centroids or (documents < 2 and self.sizes.get(topic, 0) >= 20):
+                continue
+            entry = (self._score(topic, documents, total, count), count.phrase, best_surface(count.surfaces))
+            heap = self._best.setdefault(topic, [])
+            (heapq.heappush if len(heap) < KEPT else heapq.heappushpop)(heap, entry)
+
+    def _score(self, topic: str, documents: int, total: int, count: PhraseCount) -> float:
+        """Frequent here, rare elsewhere (class-based tf-idf), near the centroid, of a good length."""
+        share = documents / (
+            total + 2
+        )  # of the phrase's documents; +2 so that a phrase seen twice is no proof
+        prior = self.sizes.get(topic, 1) / max(1, sum(self.sizes.values()))
+        lift = max(0.0, math.log(max(share, 1e-9) / max(prior, 1e-9))) if len(self.sizes) > 1 else 1.0
+        near = max(0.0, float(np.dot(count.vector, self.centroids[topic])))
+        return math.log1p(documents) * share * lift * near * WORDS_BONUS.get(len(count.phrase.split()), 0.4)
+
+    def leading(self) -> dict[str, tuple[str, ...]]:
+        """Topic id ► its leading phrases, best first; the first one is unlike the first ones of all other topics."""
+        ranked = {
+            topic: _distinct([(p, s) for _, p, s in sorted(self._best.get(topic, []), key=_order)])
+            for topic in self.centroids
+        }
+        return _without_clashes(ranked, self.sizes)
+
+
+def best_surface(surfaces: Mapping[str, int]) -> str:
+    """The most readable surface: the most frequent one; among equals the one with the fewest capitals."""
+    counted = Counter(surfaces)
+    return min(counted, key=lambda s: (-counted[s], sum(c.isupper() for c in s), s))
+
+
+def label_of(phrases: Sequence[str]) -> str:
+    """A heading made of the leading phrase (``no phrases`` when there is none)."""
+    if not phrases:
+        return "no phrases"
+    first = phrases[0]
+    return first[0].upper() + first[1:]
+
+
+def _order(entry: tuple[float, str, str]) -> tuple[float, str]:
+    return -entry[0], entry[1]
+
+
+def _distinct(phrases: Sequence[tuple[str, str]]) -> list[str]:
+    """Surfaces without near-duplicates: none whose stems are a part of an earlier one's, or the reverse."""
+    kept: list[tuple[frozenset[str], str]] = []
+    for _, surface in phrases:
+        words = frozenset(stemmed(surface).split())
+        if words and not any(words <= other or other <= words for other, _ in kept):
+            kept.append((words, surface))
+        if len(kept) == 3 * LEADING:
+            break
+    return [surface for _, surface in kept]
+
+
+def _without_clashes(ranked: Mapping[str, list[str]], sizes: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """Larger topics choose first; a heading that another topic has already is moved back in the list."""
+    taken: list[frozenset[str]] = []
+    leading: dict[str, tuple[str, ...]] = {}
+    for topic in sorted(ranked, key=lambda t: (-sizes.get(t, 0), t)):
+        phrases = ranked[topic]
+        for at, phrase in enumerate(phrases):
+            words = frozenset(stemmed(phrase).split())
+            if not any(words <= other or other <= words for other in taken):
+                phrases = [phrase, *phrases[:at], *phrases[at + 1 :]]
+                taken.append(words)
+                break
+        leading[topic] = tuple(phrases[:LEADING])
+    return leading

@@ -1,0 +1,577 @@
+"""The Python face of the program: one object for one collection, one method for each command.
+
+    from indexer.collection import Collection
+
+    with Collection.open(home="my-index") as collection:
+        collection.index(["articles.jsonl"])
+        for hit in collection.search("solar wind", mode="both").hits:
+            print(hit.score, hit.stored.document.title)
+
+The encoder is loaded on first use, so that word search and listings never wait for it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from indexer.catalog import Catalog
+from indexer.catalog.entries import DeadLetter, LineageEntry, Run, TopicEntry
+from indexer.encoding import Encoder, Window
+from indexer.engines.base import Engine, EngineInfo, Filter
+from indexer.errors import NotFound, QueryError, SettingsError
+from indexer.finish import Finisher, live_fit
+from indexer.pipeline import Pipeline, RunReport, mined
+from indexer.progress import Progress, no_progress
+from indexer.readers import ReadOptions, count, read
+from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
+from indexer.search import Mode, SearchResults, search
+from indexer.settings import Settings, load_settings
+from indexer.text import Preparer
+from indexer.windows import encode_documents
+
+IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One phrase of a document, and where it put its vote."""
+
+    phrase: str
+    weight: float  # share of the document's vote
+    topic: str | None  # None: beyond reach of every topic
+    similarity: float  # cosine to the nearest centroid, in the space of the fit
+    runner_up: str | None
+    margin: float  # similarity minus that of the runner-up
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a document has its topics."""
+
+    document: Document
+    topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
+    runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
+    votes: tuple[Vote, ...]  # heaviest first
+    reach: float  # the least similarity at which a phrase still votes
+    bundle: str  # what made the vectors
+    fit: str  # the run that fitted the topics
+
+
+@dataclass(frozen=True)
+class TopicDetails:
+    """A topic with documents that stand for it and its history."""
+
+    topic: Topic
+    entry: TopicEntry
+    documents: tuple[StoredDocument, ...]  # heaviest first
+    history: tuple[LineageEntry, ...]
+    successors: tuple[str, ...]  # where a retired topic went
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an index run would do."""
+
+    documents: int
+    new: int
+    changed: int
+    unchanged: int
+    unreadable: int
+    missing: int  # in the collection under these sources, and not in them any more
+    megabytes: float  # that the home would grow by, about
+    seconds: float | None  # about, from the speed of earlier runs; None without any
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of the collection."""
+
+    collection: str
+    engine: EngineInfo
+    documents: Mapping[str, int]  # state ► documents
+    without_topic: int
+    dead: Mapping[str, int]  # stage ► dead letters
+    topics: int
+    bundle: str
+    last_runs: tuple[Run, ...]
+    lock: str  # who is writing now, or ""
+
+
+class Collection:
+    """One collection of documents. Close it, or use it in a `with` block."""
+
+    def __init__(self, settings: Settings, engine: Engine, catalog: Catalog) -> None:
+        self.settings = settings
+        self.engine = engine
+        self.catalog = catalog
+        self.name = settings.collection
+
+    @classmethod
+    def open(cls, settings: Settings | None = None, **flags: Any) -> Self:
+        """Open a collection, and make it when it is new.
+
+        Args:
+            settings: Ready settings; otherwise they are read as for the command line.
+            flags: Settings by name, e.g. ``home="my-index"``; they win over environment and file.
+        """
+        settings = settings or load_settings(**flags)
+        if settings.engine != "local":
+            raise SettingsError(
+                f"The engine is '{settings.engine}'; this version has the embedded engine only.",
+                hint="Set INDEXER_ENGINE=local.",
+            )
+        from indexer.engines.local import LocalEngine
+        from models.registry import Registry
+
+        settings.home.mkdir(parents=True, exist_ok=True)
+        catalog = Catalog.open(settings.database)
+        try:
+            dims = Registry(settings.home).get(settings.bundle).dims
+            engine = LocalEngine(settings.home / f"{settings.collection}.sqlite", dims)
+        except BaseException:
+            catalog.close()
+            raise
+        return cls(settings, engine, catalog)
+
+    def close(self) -> None:
+        """Give back files and connections."""
+        self.engine.close()
+        self.catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder of the settings, loaded on first use."""
+        from models.load import load_encoder
+
+        settings = self.settings
+        return load_encoder(
+            settings.bundle, home=settings.home, backend=settings.backend, threads=settings.threads
+        )
+
+    # -- indexing -------------------------------------------------------------------------------------------
+
+    def index(
+        self,
+        sources: Sequence[str | Path],
+        *,
+        options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
+        topics: int | None = None,
+        refit: bool = False,
+        delete_missing: bool = False,
+        progress: Progress = no_progress,
+    ) -> RunReport:
+        """Read sources, store, mine and write. Again, it does only what changed.
+
+        Args:
+            options: Names of fields, and limits of the readers.
+            topics: How many topics are wanted; None leaves it to the silhouette, or to the topics there are.
+            refit: Fit the topics again; ids go on where a new topic continues an old one.
+            delete_missing: Remove documents that came from these sources and are not in them any more.
+        """
+        return self._run(
+            "index",
+            sources,
+            options,
+            topics=topics,
+            refit=refit,
+            delete_missing=delete_missing,
+            progress=progress,
+        )
+
+    def retry(self, *, progress: Progress = no_progress) -> RunReport:
+        """Do again what stands in the dead letters; what succeeds leaves them."""
+        letters = self.catalog.dead(self.name)
+        files = sorted({_file_of(letter.source) for letter in letters if _file_of(letter.source)})
+        there = [file for file in files if Path(file).exists()]
+        return self._run("retry", there, ReadOptions(), letters=letters, progress=progress)
+
+    def _run(
+        self,
+        kind: str,
+        sources: Sequence[str | Path],
+        options: ReadOptions,
+        *,
+        topics: int | None = None,
+        refit: bool = False,
+        delete_missing: bool = False,
+        letters: Sequence[DeadLetter] = (),
+        progress: Progress,
+    ) -> RunReport:
+        start = time.perf_counter()
+        report = RunReport()
+        given = [str(source) if str(source) == "-" else str(Path(source).absolute()) for source in sources]
+        pipeline = self._pipeline(progress)
+        with self.catalog.lock(self.name, f"indexer {kind}") as lock:
+            self.catalog.interrupted_runs(self.name)
+            wanted = {"sources": given, "topics": topics, "refit": refit, "delete_missing": delete_missing}
+            report.run = self.catalog.start_run(self.name, kind, wanted, lock=lock)
+            with self._recorded(report):
+                items = read(given, options)
+                self._settle(letters)
+                pipeline.take_in(items, report, count(given, options) if given else 0)
+                if delete_missing:
+                    pipeline.remove_missing(given, report)
+                pipeline.mine(report)
+                pipeline.finish(report, number=topics, refit=refit)
+                report.seconds = time.perf_counter() - start
+        return report
+
+    def _settle(self, letters: Sequence[DeadLetter]) -> None:
+        """Close letters that are about to be tried again; a failure opens them anew."""
+        sources = sorted({letter.source for letter in letters})
+        if sources:
+            self.catalog.resolve(self.name, sources=sources)
+
+    @contextmanager
+    def _recorded(self, report: RunReport) -> Iterator[None]:
+        """Write into the catalog how the run ended, however it ends."""
+        try:
+            yield
+        except BaseException as error:
+            self.catalog.finish_run(report.run, "failed", _counts(report), str(error) or type(error).__name__)
+            raise
+        self.catalog.finish_run(report.run, "finished", _counts(report))
+
+    def _pipeline(self, progress: Progress) -> Pipeline:
+        return Pipeline(
+            self.engine,
+            self.catalog,
+            self.name,
+            lambda: self.encoder,
+            tagger=self.settings.tagger,
+            keyphrases=self.settings.keyphrases,
+            progress=progress,
+        )
+
+    def plan(
+        self,
+        sources: Sequence[str | Path],
+        *,
+        options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
+    ) -> Plan:
+        """What `index` would do with these sources; reads them and writes nothing."""
+        given = [str(Path(source).absolute()) for source in sources]
+        seen: set[str] = set()
+        new = changed = unreadable = size = 0
+        problems: list[str] = []
+        for item in read(given, options):
+            if not isinstance(item, Document):
+                unreadable += 1
+                problems += [str(item)] if len(problems) < 20 else []
+                continue
+            seen.add(item.id)
+            known = self.catalog.ledger(self.name, [item.id]).get(item.id)
+            new += known is None
+            changed += known is not None and known.content_hash != item.content_hash
+            if known is None or known.content_hash != item.content_hash:
+                size += len(item.content)
+        missing = sum(id_ not in seen for id_ in self.catalog.unseen(self.name, given, ""))
+        return Plan(
+            documents=len(seen),
+            new=new,
+            changed=changed,
+            unchanged=len(seen) - new - changed,
+            unreadable=unreadable,
+            missing=missing,
+            megabytes=round((new + changed) * MEGABYTES_PER_DOCUMENT + 3 * size / 1e6, 1),
+            seconds=self._expected_seconds(new + changed),
+            problems=tuple(problems),
+        )
+
+    def _expected_seconds(self, documents: int) -> float | None:
+        done = [run.counts for run in self.catalog.runs(self.name) if run.counts.get("mined", 0) >= 10]
+        if not done:
+            return None
+        return float(documents * done[0]["seconds"] / done[0]["mined"])
+
+    # -- searching ------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        facets: Sequence[str] = ("topic", "keyphrase"),
+        facet_size: int = 10,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> SearchResults:
+        """Find documents by words, by meaning, or both; see `indexer.search.search`."""
+        encoder = None if mode == "words" or not query.strip() else self.encoder
+        return search(
+            self.engine,
+            encoder,
+            query,
+            mode=mode,
+            filters=[self._resolved(f) for f in filters],
+            facets=facets,
+            facet_size=facet_size,
+            limit=limit,
+            offset=offset,
+        )
+
+    def _resolved(self, condition: Filter) -> Filter:
+        """A topic may be named by its id or its label; a retired id stands for its successors."""
+        if condition.field != "topic":
+            return condition
+        return Filter("topic", condition.operator, self.topic_id(str(condition.value)))
+
+    def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
+        """Phrases of the collection by likeness of meaning, without context."""
+        if not any(c.isalnum() for c in phrase):
+            raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
+        return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
+
+    def phrases_in(
+        self, text: str, *, limit: int = 10, filters: Sequence[Filter] = ()
+    ) -> list[tuple[MentionRow, float]]:
+        """Mentions like the one marked with ``[[…]]`` in a sentence, its context counted.
+
+        Raises:
+            QueryError: Nothing, or more than one thing, is marked.
+        """
+        marked = IN_CONTEXT.findall(text)
+        if len(marked) != 1 or not any(c.isalnum() for c in marked[0]):
+            raise QueryError(
+                f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
+                hint='For example: indexer phrases --in "the cell [[membrane]] is thin"',
+            )
+        start = text.index("[[")
+        plain = IN_CONTEXT.sub(r"\1", text)
+        encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
+        chosen = tuple(self._resolved(f) for f in filters)
+        return self.engine.nearest_mentions(encoding.mentions[0], limit=limit, filters=chosen)
+
+    def document(self, id_: str) -> StoredDocument:
+        """One document with its keyphrases and topics.
+
+        Raises:
+            NotFound: There is no such document.
+        """
+        found = self.engine.documents([id_])
+        if not found:
+            raise NotFound(
+                f"There is no document '{id_}' in collection '{self.name}'.",
+                hint="Ids are exact; search lists them.",
+            )
+        return found[0]
+
+    def documents(self) -> Iterator[StoredDocument]:
+        """All documents, by id; for export."""
+        from indexer.batches import batches
+
+        for some in batches(self.engine.document_ids(), 256):
+            yield from self.engine.documents(some)
+
+    def keyphrases(self, document: Document, *, limit: int | None = None) -> tuple[Keyphrase, ...]:
+        """Keyphrases of one text; nothing is stored, and the collection's frequencies are not used."""
+        prepared = Preparer(self.settings.tagger).prepare([document])
+        encoded = encode_documents(self.encoder, [document], prepared)[0]
+        return mined(document, encoded, self.encoder.bundle, "", limit or self.settings.keyphrases).keyphrases
+
+    # -- topics ---------------------------------------------------------------------------------------------
+
+    def topics(self) -> list[Topic]:
+        """All topics, largest first."""
+        return self.engine.topics()
+
+    def topic_id(self, name: str) -> str:
+        """The id of a live topic by id, number or label. A retired id leads to its successor.
+
+        Raises:
+            NotFound: There is no such topic; the message lists near ones.
+        """
+        from difflib import get_close_matches
+
+        live = {topic.id: topic for topic in self.engine.topics()}
+        wanted = f"t-{int(name):06d}" if name.isdecimal() else name
+        if wanted in live:
+            return wanted
+        named = [t.id for t in live.values() if t.label.casefold() == name.casefold()]
+        if named:
+            return named[0]
+        heirs = (
+            [id_ for id_ in self.catalog.successors(self.name, wanted) if id_ in live]
+            if _is_id(wanted)
+            else []
+        )
+        if heirs:
+            return heirs[0]
+        near = get_close_matches(name, [t.label for t in live.values()], n=3, cutoff=0.4)
+        raise NotFound(
+            f"There is no topic '{name}' in collection '{self.name}'.",
+            hint=f"Did you mean: {', '.join(near)}?" if near else "indexer topics lists them.",
+        )
+
+    def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
+        """A topic by id or label, with the documents that stand for it and its history."""
+        id_ = self.topic_id(name)
+        topic = next(t for t in self.engine.topics() if t.id == id_)
+        leading = self.engine.topic_documents(id_, limit=documents)
+        return TopicDetails(
+            topic=topic,
+            entry=self.catalog.topic(self.name, id_),
+            documents=tuple(self.engine.documents(leading.ids)),
+            history=tuple(self.catalog.lineage(self.name, id_)),
+            successors=tuple(self.catalog.successors(self.name, id_)),
+        )
+
+    def why(self, document_id: str) -> Why:
+        """Which phrases of a document voted for which topic, how near they are, and what came second."""
+        stored = self.engine.documents([document_id], vectors=True)
+        if not stored:
+            self.document(document_id)
+        named = live_fit(self.catalog, self.name)
+        rows = self.engine.mentions([document_id])
+        if named is None or stored[0].vector is None:
+            raise NotFound(f"Document '{document_id}' has not been mined yet.", hint="Run: indexer index")
+        placed = named.fit.place(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
+        total = sum(row.score for row in rows) or 1.0
+        votes = [
+            Vote(
+                phrase=row.surface,
+                weight=row.score / total,
+                topic=named.ids[placed.topic[i]] if placed.topic[i] >= 0 else None,
+                similarity=float(placed.similarity[i]),
+                runner_up=named.ids[placed.runner_up[i]] if placed.runner_up[i] >= 0 else None,
+                margin=float(placed.margin[i]),
+            )
+            for i, row in enumerate(rows)
+            if placed is not None
+        ]
+        topics = {topic.id: topic for topic in self.engine.topics()}
+        own = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
+        return Why(
+            document=stored[0].document,
+            topics=own,
+            runner_up=_runner_up(votes, topics, {t.id for t, _ in own}),
+            votes=tuple(sorted(votes, key=lambda v: -v.weight)),
+            reach=named.fit.reach,
+            bundle=stored[0].bundle,
+            fit=named.run,
+        )
+
+    def rename_topic(self, name: str, label: str) -> Topic:
+        """Give a topic a name by hand; it stays through every later run.
+
+        Raises:
+            QueryError: The name is empty, or another topic has it.
+        """
+        label = " ".join(label.split())
+        id_ = self.topic_id(name)
+        topics = self.engine.topics()
+        if not label:
+            raise QueryError("The new name of a topic must not be empty.")
+        if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
+            raise QueryError(
+                f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
+            )
+        self.catalog.rename_topic(self.name, id_, label)
+        from dataclasses import replace
+
+        renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
+        self.engine.write_topics(renamed)
+        return next(t for t in renamed if t.id == id_)
+
+    def merge_topics(
+        self, into: str, others: Sequence[str], *, progress: Progress = no_progress
+    ) -> tuple[Topic, int]:
+        """Make several topics one: `into` keeps its id and name, the others retire and lead to it.
+
+        Returns:
+            The topic, and how many documents changed.
+        """
+        target = self.topic_id(into)
+        sources = [id_ for id_ in (self.topic_id(other) for other in others) if id_ != target]
+        if not sources:
+            raise QueryError("Name at least one other topic to merge.")
+        with self.catalog.lock(self.name, "indexer topics merge") as lock:
+            run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
+            finisher = Finisher(self.engine, self.catalog, self.name, run, self.settings.keyphrases, progress)
+            changed = finisher.merge(target, sources)
+            self.catalog.finish_run(run, "finished", {"documents": changed})
+        return next(t for t in self.engine.topics() if t.id == target), changed
+
+    # -- state ----------------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """Counts, sizes, dead letters and the last runs."""
+        info = self.engine.info()
+        holder = self.catalog.lock_holder(self.name)
+        bundles = [
+            run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
+        ]
+        return Status(
+            collection=self.name,
+            engine=info,
+            documents=self.catalog.count(self.name),
+            without_topic=info.without_topic,
+            dead=self.catalog.dead_counts(self.name),
+            topics=info.topics,
+            bundle=str(bundles[0]) if bundles else self.settings.bundle,
+            last_runs=tuple(self.catalog.runs(self.name, 5)),
+            lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
+        )
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What could not be processed, and why."""
+        return self.catalog.dead(self.name)
+
+
+MEGABYTES_PER_DOCUMENT = 0.03  # 25 mention vectors in half precision, and their rows
+
+
+def _counts(report: RunReport) -> dict[str, Any]:
+    names = ("read", "new", "changed", "unchanged", "deleted", "mined", "failed", "topics")
+    return {
+        **{name: getattr(report, name) for name in names},
+        "seconds": round(report.seconds, 2),
+        "stages": {name: round(seconds, 2) for name, seconds in report.stages.items()},
+    }
+
+
+def _file_of(source: str) -> str:
+    """FILE of FILE or FILE:LINE."""
+    return re.sub(r":\d+$", "", source)
+
+
+def _is_id(name: str) -> bool:
+    return bool(re.fullmatch(r"t-\d+", name))
+
+
+def _runner_up(
+    votes: Iterable[Vote], topics: Mapping[str, Topic], own: set[str]
+) -> tuple[Topic, float] | None:
+    """The topic that got most of the vote without becoming one of the document's; else the most frequent second."""
+    shares: dict[str, float] = {}
+    for vote in votes:
+        for candidate in (vote.topic, vote.runner_up):
+            if candidate and candidate not in own:
+                shares[candidate] = shares.get(candidate, 0.0) + (
+                    vote.weight if candidate == vote.topic else 0.0
+                )
+    named = [(share, id_) for id_, share in shares.items() if id_ in topics]
+    if not named:
+        return None
+    share, id_ = max(named, key=lambda item: (item[0], item[1]))
+    return topics[id_], share

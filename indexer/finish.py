@@ -1,0 +1,410 @@
+"""The end of a run: topics, final keyphrases, phrase rows and labels, from rows that are already in the engine.
+
+No vector of a mention or document is computed here, and nothing is held that grows with the collection: documents
+come in chunks, phrases as a stream. Killed at any place, the next run does the unfinished part again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from heapq import nsmallest
+
+import numpy as np
+
+from indexer.analysis.keyphrases import choose
+from indexer.analysis.labels import LabelMaker, PhraseCount, label_of
+from indexer.analysis.lineage import TopicShape, trace
+from indexer.analysis.topics import Sample, TopicFit, fit, vote
+from indexer.batches import batches
+from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
+from indexer.catalog.repository import Catalog
+from indexer.encoding import Floats
+from indexer.engines.base import Engine, SearchRequest
+from indexer.errors import NotFound
+from indexer.progress import Progress
+from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
+from indexer.windows import unit
+
+SAMPLE_DOCUMENTS = 3_000  # a fit learns from so many; more change no topic and cost memory
+SAMPLE_PHRASES = 16  # of each sampled document, the best ones
+CHUNK = 256  # documents refined at once
+PHRASE_CHUNK = 1_000  # phrase rows written at once
+VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
+MOST_TOPICS = 1_000  # facet values asked for when topics are counted
+EVERYTHING = 2**31 - 1
+
+Timer = Callable[[str], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class NamedFit:
+    """A fit with the permanent ids of its topics, in the order of its centroids."""
+
+    run: str
+    fit: TopicFit
+    ids: tuple[str, ...]
+    asked: int | None  # how many topics were asked for
+    lineage: tuple[LineageEntry, ...] = ()
+
+
+class Finisher:
+    """Finishes what a run has mined."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        catalog: Catalog,
+        collection: str,
+        run: str,
+        keyphrases: int,
+        progress: Progress,
+    ) -> None:
+        self.engine = engine
+        self.catalog = catalog
+        self.collection = collection
+        self.run = run
+        self._keyphrases = keyphrases
+        self._progress = progress
+
+    def finish(self, timed: Timer, *, number: int | None, refit: bool) -> bool:
+        """Bring every document to "done". Returns whether topics were fitted anew.
+
+        Args:
+            number: How many topics are wanted; None leaves it to the silhouette, or to the fit there is.
+            refit: Fit again even though there are topics.
+        """
+        live = live_fit(self.catalog, self.collection)
+        new = live is None or refit or number not in (None, live.asked, len(live.ids))
+        if live is None or new:
+            with timed("fit topics"):
+                self._progress("fit topics", 0, None)
+                live = self._fit(number)
+            if live is None:
+                return False
+        documents = list(self.catalog.ids(self.collection, state=None if new else "mined"))
+        with timed("assign"):
+            self._refine(live, documents)
+        with timed("consolidate"):
+            labels = self._consolidate(live if new else None)
+        self._write_topics(live, labels, new)
+        for some in batches(documents, CHUNK):
+            self.catalog.mark(self.collection, some, state="done", topic_fit=live.run)
+        return new
+
+    def merge(self, into: str, others: Sequence[str]) -> int:
+        """Make several topics one; `into` keeps its id, the others retire and lead to it.
+
+        The centroids stay: those of the merged topics just carry the same id from now on.
+
+        Returns:
+            How many documents changed.
+        """
+        live = live_fit(self.catalog, self.collection)
+        if live is None:
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", hint="Run: indexer index")
+        documents = sorted(
+            {id_ for other in others for id_ in self.engine.topic_documents(other, limit=EVERYTHING).ids}
+        )
+        merged = NamedFit(
+            self.run,
+            live.fit,
+            tuple(into if id_ in others else id_ for id_ in live.ids),
+            live.asked,
+            (
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in set(live.ids) - set(others)),
+                *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
+            ),
+        )
+        self._save(merged, "", len(documents))
+        self._refine(merged, documents)
+        self._consolidate(None)
+        self._write_topics(merged, {}, new=True, keep_labels=True)
+        return len(documents)
+
+    # -- fitting --------------------------------------------------------------------------------------------
+
+    def _fit(self, number: int | None) -> NamedFit | None:
+        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.collection), key=_shuffled)
+        rows, sample = self._sample(sorted(ids))
+        if sample is None:
+            return None
+        fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
+        pending = self._pending(fingerprint, number)
+        if pending:
+            return pending
+        fitted = fit(sample, number)
+        shapes = _shapes(fitted, rows, sample)
+        old = self.engine.topics()
+        heirs = trace([TopicShape(t.centroid, t.phrases) for t in old], shapes)
+        first = self.catalog.next_topic_number(self.collection, len(heirs.born)) if heirs.born else 0
+        names = {new: old[o].id for o, new, _ in heirs.kept}
+        names |= {new: topic_id(first + i) for i, new in enumerate(heirs.born)}
+        lineage = [
+            *(LineageEntry(self.run, old[o].id, names[n], "kept", score) for o, n, score in heirs.kept),
+            *(LineageEntry(self.run, old[o].id, names[n], "split", score) for o, n, score in heirs.split),
+            *(LineageEntry(self.run, old[o].id, names[n], "merged", score) for o, n, score in heirs.merged),
+            *(LineageEntry(self.run, None, names[n], "born") for n in heirs.new),
+            *(LineageEntry(self.run, old[o].id, None, "retired") for o in heirs.retired),
+        ]
+        named = NamedFit(
+            self.run, fitted, tuple(names[i] for i in range(len(fitted))), number, tuple(lineage)
+        )
+        self._save(named, fingerprint, len(ids))
+        return named
+
+    def _sample(self, ids: Sequence[str]) -> tuple[list[MentionRow], Sample | None]:
+        rows: list[MentionRow] = []
+        vectors: list[Floats] = []
+        weights: list[float] = []
+        document: list[int] = []
+        documents: list[Floats] = []
+        for some in batches(ids, CHUNK):
+            for stored, mentions in self._mined(some):
+                kept = mentions[:SAMPLE_PHRASES]
+                if not kept or stored.vector is None:
+                    continue
+                rows += [_light(row) for row in kept]
+                vectors.append(np.stack([row.vector for row in kept]))
+                weights += [max(row.score, 0.01) for row in kept]
+                document += [len(documents)] * len(kept)
+                documents.append(stored.vector)
+        if not rows:
+            return [], None
+        return rows, Sample(
+            np.concatenate(vectors), np.array(weights, np.float32), np.array(document), np.stack(documents)
+        )
+
+    def _mined(self, ids: Sequence[str]) -> Iterator[tuple[StoredDocument, list[MentionRow]]]:
+        """Documents with their mention rows, best first."""
+        rows: dict[str, list[MentionRow]] = {}
+        for row in self.engine.mentions(ids):
+            rows.setdefault(row.document_id, []).append(row)
+        for stored in self.engine.documents(ids, vectors=True):
+            yield stored, rows.get(stored.document.id, [])
+
+    def _pending(self, fingerprint: str, number: int | None) -> NamedFit | None:
+        """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
+        for entry in self.catalog.fits(self.collection):
+            info = entry.info
+            if not entry.live and info.get("sample") == fingerprint and info.get("asked") == number:
+                lineage = tuple(LineageEntry(**values) for values in info["lineage"])
+                fitted = TopicFit.from_arrays(self.catalog.fit(self.collection, entry.run).arrays)
+                if {e.old_id for e in lineage if e.old_id} <= {t.id for t in self.engine.topics()}:
+                    return NamedFit(entry.run, fitted, tuple(info["ids"]), number, lineage)
+        return None
+
+    def _save(self, named: NamedFit, fingerprint: str, documents: int) -> None:
+        info = {
+            "ids": list(named.ids),
+            "asked": named.asked,
+            "sample": fingerprint,
+            "documents": documents,
+            "silhouette": named.fit.silhouette if np.isfinite(named.fit.silhouette) else None,
+            "lineage": [
+                {"run": e.run, "old_id": e.old_id, "new_id": e.new_id, "kind": e.kind, "score": e.score}
+                for e in named.lineage
+            ],
+        }
+        self.catalog.save_fit(self.collection, named.run, "", named.fit.arrays(), info)
+
+    # -- documents ------------------------------------------------------------------------------------------
+
+    def _refine(self, named: NamedFit, ids: Sequence[str]) -> None:
+        total = self.engine.info().documents
+        done = 0
+        self._progress("assign", 0, len(ids))
+        for some in batches(ids, CHUNK):
+            mined = list(self._mined(some))
+            phrases = list({row.phrase_id for _, rows in mined for row in rows})
+            frequencies = self.engine.document_frequencies(phrases)
+            self.engine.refine(
+                [self._refinement(named, stored, rows, frequencies, total) for stored, rows in mined]
+            )
+            done += len(some)
+            self._progress("assign", done, len(ids))
+
+    def _refinement(
+        self,
+        named: NamedFit,
+        stored: StoredDocument,
+        rows: Sequence[MentionRow],
+        frequencies: Mapping[str, int],
+        total: int,
+    ) -> Refinement:
+        topics = place_rows(named, stored, rows)
+        weights = [row.score for row in rows]
+        shares = vote([named.ids.index(t) if t else -1 for t in topics], weights)
+        return Refinement(
+            id=stored.document.id,
+            keyphrases=choose(rows, frequencies, total, self._keyphrases),
+            topics=tuple(TopicWeight(named.ids[at], round(share, 4)) for at, share in shares),
+            mention_topics={row.phrase_id: topic for row, topic in zip(rows, topics, strict=True)},
+            run=self.run,
+        )
+
+    # -- phrases and topics ---------------------------------------------------------------------------------
+
+    def _consolidate(self, new: NamedFit | None) -> dict[str, tuple[str, ...]]:
+        """Write the phrase rows whose mentions changed (all with a new fit); leading phrases with a new fit."""
+        maker = LabelMaker(self._centroids(new), self._sizes()) if new else None  # names with a new fit only
+        changed = None if new else list(self.engine.changed_phrases())
+        total = None if changed is None else len(changed)
+        rows: list[PhraseRow] = []
+        gone: list[str] = []
+        for done, mentions in enumerate(self._mentions_of(changed, gone)):
+            row = phrase_row(mentions)
+            if row.documents >= 2 or any(m.keyphrase for m in mentions):
+                rows.append(row)
+            else:
+                gone.append(row.phrase_id)
+            if maker and row.topics:
+                maker.add(_count(mentions, row))
+            if len(rows) >= PHRASE_CHUNK or len(gone) >= PHRASE_CHUNK:
+                self._flush(rows, gone)
+                self._progress("consolidate", done, total)
+        self._flush(rows, gone)
+        return maker.leading() if maker else {}
+
+    def _mentions_of(self, phrases: list[str] | None, gone: list[str]) -> Iterator[list[MentionRow]]:
+        """Mentions by phrase; a phrase that was asked for and stands nowhere any more goes to `gone`."""
+        if phrases is None:
+            yield from self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE)
+            return
+        for some in batches(phrases, PHRASE_CHUNK):
+            missing = set(some)
+            for mentions in self.engine.mentions_by_phrase(some, limit=VECTORS_PER_PHRASE):
+                missing.discard(mentions[0].phrase_id)
+                yield mentions
+            gone += sorted(missing)
+
+    def _flush(self, rows: list[PhraseRow], gone: list[str]) -> None:
+        self.engine.write_phrases(rows)
+        self.engine.delete_phrases(gone)
+        rows.clear()
+        gone.clear()
+
+    def _centroids(self, named: NamedFit) -> dict[str, Floats]:
+        """One centroid per topic: a merged one has several, and their mean speaks for it."""
+        parts: dict[str, list[Floats]] = {}
+        for id_, centroid in zip(named.ids, named.fit.centroids, strict=True):
+            parts.setdefault(id_, []).append(centroid)
+        return {id_: unit(np.mean(some, axis=0)) for id_, some in parts.items()}
+
+    def _sizes(self) -> dict[str, int]:
+        answer = self.engine.search(SearchRequest(limit=1, facets=("topic",), facet_size=MOST_TOPICS))
+        return dict(answer.facets["topic"])
+
+    def _write_topics(
+        self,
+        named: NamedFit,
+        leading: Mapping[str, tuple[str, ...]],
+        new: bool,
+        *,
+        keep_labels: bool = False,
+    ) -> None:
+        sizes = self._sizes()
+        known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
+        centroids = self._centroids(named)
+        topics = []
+        for id_ in dict.fromkeys(named.ids):
+            old = known.get(id_)
+            phrases = leading.get(id_, old.phrases if old else ())
+            by_hand = bool(old and old.named_by_hand)
+            label = old.label if old and (by_hand or keep_labels or not new) else label_of(phrases)
+            topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], by_hand))
+        self.engine.write_topics(topics)
+        entries = [_entry(topic, known.get(topic.id), self.run) for topic in topics]
+        if new:
+            self.catalog.install_fit(self.collection, named.run, topics=entries, lineage=named.lineage)
+        else:
+            self.catalog.save_topics(self.collection, entries)
+
+
+def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
+    """The fit that assigns topics now, or None."""
+    found = catalog.live_fit(collection)
+    if found is None:
+        return None
+    return NamedFit(
+        found.run, TopicFit.from_arrays(found.arrays), tuple(found.info["ids"]), found.info.get("asked")
+    )
+
+
+def place_rows(named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow]) -> list[str | None]:
+    """The topic id of each mention row of a document, None beyond reach."""
+    if not rows or stored.vector is None:
+        return []
+    placed = named.fit.place(np.stack([row.vector for row in rows]), stored.vector)
+    return [named.ids[t] if t >= 0 else None for t in placed.topic]
+
+
+def phrase_row(mentions: Sequence[MentionRow]) -> PhraseRow:
+    """Consolidate the mention rows of one phrase. Only what the mentions say counts, so it can be done again."""
+    surfaces = Counter(row.surface for row in mentions)
+    topics = Counter(row.topic for row in mentions if row.topic)
+    vectors = [row.vector for row in mentions if len(row.vector)]
+    return PhraseRow(
+        phrase_id=mentions[0].phrase_id,
+        phrase=mentions[0].phrase,
+        surfaces=tuple(s for s, _ in sorted(surfaces.items(), key=_by_count)),
+        documents=len(mentions),
+        topics=tuple(t for t, _ in sorted(topics.items(), key=_by_count)),
+        vector=unit(np.mean(vectors, axis=0)),
+    )
+
+
+def _count(mentions: Sequence[MentionRow], row: PhraseRow) -> PhraseCount:
+    return PhraseCount(
+        row.phrase,
+        Counter(m.surface for m in mentions),
+        Counter(m.topic for m in mentions if m.topic),
+        row.vector,
+    )
+
+
+def _by_count(item: tuple[str, int]) -> tuple[int, str]:
+    return -item[1], item[0]
+
+
+def _shuffled(id_: str) -> tuple[bytes, str]:
+    """A sampling order that depends on the id alone."""
+    return hashlib.sha1(id_.encode("utf-8", "surrogatepass")).digest(), id_
+
+
+def _light(row: MentionRow) -> MentionRow:
+    """The row without its vector, which the sample has already."""
+    return MentionRow(
+        row.document_id, row.phrase_id, row.phrase, row.surface, row.score, (), "", np.zeros(0, np.float32)
+    )
+
+
+def _shapes(fitted: TopicFit, rows: Sequence[MentionRow], sample: Sample) -> list[TopicShape]:
+    """Centroid and leading phrases of each new topic, from the sample."""
+    placed = fitted.place(sample.vectors, sample.documents[sample.document])
+    names = [str(i) for i in range(len(fitted))]
+    by_phrase: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        by_phrase.setdefault(row.phrase, []).append(at)
+    sizes = Counter(names[t] for t in placed.topic if t >= 0)
+    maker = LabelMaker(dict(zip(names, fitted.centroids, strict=True)), sizes)
+    for phrase, places in by_phrase.items():
+        topics = Counter(names[placed.topic[at]] for at in places if placed.topic[at] >= 0)
+        surfaces = Counter(rows[at].surface for at in places)
+        maker.add(PhraseCount(phrase, surfaces, topics, unit(sample.vectors[places].mean(axis=0))))
+    leading = maker.leading()
+    return [TopicShape(fitted.centroids[i], leading[name]) for i, name in enumerate(names)]
+
+
+def _entry(topic: Topic, known: TopicEntry | None, run: str) -> TopicEntry:
+    return TopicEntry(
+        number=topic_number(topic.id),
+        label=topic.label,
+        phrases=topic.phrases,
+        size=topic.size,
+        named_by_hand=topic.named_by_hand,
+        born_run=known.born_run if known else run,
+    )

@@ -1,0 +1,296 @@
+"""Read ► prepare ► encode ► decide ► write, on one machine; every step may be done twice.
+
+    take in   read the sources; store what is new or changed (searchable by words at once); the ledger says "stored"
+    mine      what is "stored": sentences and candidates ► vectors ► mention rows; the ledger says "mined"
+    finish    what is "mined": topics are fitted if there are none; keyphrases and topics become final with what the
+              whole collection knows; phrase rows and topic labels follow; the ledger says "done"
+
+A run that was killed leaves documents in the state they had reached. The next run goes on from there, in the same
+chunks (64 ids in ascending order), so that it ends where an undisturbed run would have ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from indexer.analysis.keyphrases import base_scores, choose
+from indexer.batches import batches
+from indexer.catalog.entries import LedgerEntry, Letter, Stage
+from indexer.catalog.repository import Catalog
+from indexer.encoding import Encoder
+from indexer.engines.base import Engine, Refused
+from indexer.errors import IndexerError, InputError
+from indexer.finish import Finisher
+from indexer.log import get_logger
+from indexer.progress import Progress, no_progress
+from indexer.records import Document, MentionRow, MinedDocument, Prepared, phrase_id
+from indexer.text.parallel import PreparePool
+from indexer.windows import EncodedDocument, encode_documents
+
+CHUNK = 64  # documents encoded in one call
+STORE_CHUNK = 256  # documents stored in one transaction
+PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)
+
+T = TypeVar("T")
+logger = get_logger(__name__)
+
+
+@dataclass
+class RunReport:
+    """What a run did. Seconds by stage are of this process; `tagging` ran beside, in another one."""
+
+    run: str = ""
+    read: int = 0
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    mined: int = 0
+    failed: int = 0
+    problems: list[str] = field(default_factory=list)  # the first ones, as FILE:LINE: what is wrong
+    topics: int = 0
+    new_fit: bool = False
+    seconds: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)  # stage ► seconds
+
+    @property
+    def nothing_changed(self) -> bool:
+        """Whether the run left everything as it was."""
+        return not (self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the seconds of the block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent(stage, time.perf_counter() - start)
+
+    def spent(self, stage: str, seconds: float) -> None:
+        """Add seconds to a stage."""
+        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+
+MOST_PROBLEMS = 20  # shown at the end of a run; the dead letters have all
+
+
+class Pipeline:
+    """One run over one collection."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        catalog: Catalog,
+        collection: str,
+        encoder: Callable[[], Encoder],
+        *,
+        tagger: str = "auto",
+        workers: int = 1,
+        keyphrases: int = 10,
+        progress: Progress = no_progress,
+    ) -> None:
+        self.engine = engine
+        self.catalog = catalog
+        self.collection = collection
+        self._encoder = encoder  # loaded only when something has to be encoded
+        self._tagger = tagger
+        self._workers = workers
+        self._keyphrases = keyphrases
+        self._progress = progress
+
+    def take_in(self, items: Iterable[Document | InputError], report: RunReport, total: int | None) -> None:
+        """Store the documents that are new or changed; bury what could not be read."""
+        for chunk in batches(_timed(items, report, "read"), STORE_CHUNK):
+            documents = [item for item in chunk if isinstance(item, Document)]
+            self._bury(report, "read", [item for item in chunk if isinstance(item, InputError)])
+            known = self.catalog.ledger(self.collection, [d.id for d in documents])
+            fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
+            with report.timed("store"):
+                refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
+                self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
+            self._bury_refused(report, "store", fresh, refused.values())
+            same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
+            self.catalog.touch(self.collection, [d.id for d in same], report.run)
+            report.read += len(chunk)
+            report.unchanged += len(same)
+            report.changed += sum(d.id in known for d in fresh if d.id not in refused)
+            report.new += sum(d.id not in known for d in fresh if d.id not in refused)
+            self._progress("read", report.read, total)
+
+    def _entries(
+        self, documents: Sequence[Document], refused: Iterable[str], run: str
+    ) -> Iterator[LedgerEntry]:
+        for document in documents:
+            if document.id not in refused:
+                yield LedgerEntry(
+                    document.id, document.content_hash, state="stored", run=run, source=document.source
+                )
+
+    def remove_missing(self, sources: Sequence[str], report: RunReport) -> None:
+        """Take out the documents under these sources that this run did not see."""
+        for ids in batches(list(self.catalog.unseen(self.collection, sources, report.run)), STORE_CHUNK):
+            self.remove(ids)
+            report.deleted += len(ids)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take documents out of the engine, then out of the ledger."""
+        self.engine.delete(ids)
+        self.catalog.forget(self.collection, ids)
+
+    def mine(self, report: RunReport) -> None:
+        """Prepare and encode all documents that are stored and not mined."""
+        pending = sum(1 for _ in self.catalog.ids(self.collection, state="stored"))
+        if not pending:
+            return
+        encoder = self._encoder()
+        done = 0
+        self._progress("mine", 0, pending)
+        with PreparePool(self._workers, self._tagger) as pool:
+            prepared = pool.prepare_chunks(self._stored(report))
+            for documents, outcomes, seconds in _timed(prepared, report, "wait for tagging"):
+                report.spent("tagging", seconds)
+                self._mine_chunk(encoder, documents, outcomes, report)
+                done += len(documents)
+                self._progress("mine", done, pending)
+
+    def _stored(self, report: RunReport) -> Iterator[list[Document]]:
+        """Documents to mine, from the engine, in chunks of ascending ids."""
+        ids = list(self.catalog.ids(self.collection, state="stored"))
+        for some in batches(ids, CHUNK):
+            with report.timed("load"):
+                found = [stored.document for stored in self.engine.documents(some)]
+            gone = set(some) - {document.id for document in found}
+            if (
+                gone
+            ):  # stored by a run whose engine write was lost: forget them, the next run reads them again
+                self.catalog.forget(self.collection, sorted(gone))
+            if found:
+                yield found
+
+    def _mine_chunk(
+        self,
+        encoder: Encoder,
+        documents: Sequence[Document],
+        outcomes: Sequence[Prepared | InputError],
+        report: RunReport,
+    ) -> None:
+        self._bury(report, "prepare", [o for o in outcomes if isinstance(o, InputError)])
+        ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
+        with report.timed("encode"):
+            encoded = self._encode(encoder, ready, report)
+        with report.timed("decide"):
+            rows = [mined(d, e, encoder.bundle, report.run, self._keyphrases) for d, e in encoded]
+        with report.timed("write"):
+            refused = {r.id: r for r in self.engine.write_mined(rows)}
+            self._bury_refused(report, "write", [d for d, _ in encoded], refused.values())
+            done = [row.id for row in rows if row.id not in refused]
+            self.catalog.mark(self.collection, done, state="mined", bundle=encoder.bundle)
+        report.mined += len(done)
+
+    def _encode(
+        self, encoder: Encoder, ready: Sequence[tuple[Document, Prepared]], report: RunReport
+    ) -> list[tuple[Document, EncodedDocument]]:
+        """Encode a chunk; when that fails, one by one, so that only the culprit is lost."""
+        documents, prepared = [d for d, _ in ready], [p for _, p in ready]
+        try:
+            return list(zip(documents, encode_documents(encoder, documents, prepared), strict=True))
+        except (RuntimeError, ValueError, MemoryError, IndexerError) as error:
+            if len(ready) == 1:
+                where = documents[0].source or documents[0].id
+                problem = InputError(f"{where}: cannot be encoded: {error}", document_id=documents[0].id)
+                self._bury(report, "encode", [problem])
+                return []
+            logger.warning("chunk_failed", documents=len(ready), error=str(error))
+            return [pair for one in ready for pair in self._encode(encoder, [one], report)]
+
+    def finish(self, report: RunReport, *, number: int | None = None, refit: bool = False) -> None:
+        """Make keyphrases, topics, phrase rows and labels final."""
+        finisher = Finisher(
+            self.engine, self.catalog, self.collection, report.run, self._keyphrases, self._progress
+        )
+        report.new_fit = finisher.finish(report.timed, number=number, refit=refit)
+        report.topics = len(self.engine.topics())
+
+    def _bury(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:
+        """Put what failed into the dead letters and the report."""
+        if not problems:
+            return
+        letters = [
+            Letter(
+                source=_source(problem), stage=stage, reason=str(problem),
+                document_id=str(problem.facts.get("document_id") or ""),
+            )
+            for problem in problems
+        ]  # fmt: skip
+        self.catalog.bury(self.collection, letters)
+        report.failed += len(problems)
+        report.problems += [str(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
+
+    def _bury_refused(
+        self, report: RunReport, stage: Stage, documents: Sequence[Document], refused: Iterable[Refused]
+    ) -> None:
+        sources = {document.id: document.source for document in documents}
+        self._bury(
+            report,
+            stage,
+            [
+                InputError(f"{sources[r.id] or r.id}: {r.reason}", source=sources[r.id], document_id=r.id)
+                for r in refused
+            ],
+        )
+
+
+def mined(
+    document: Document, encoded: EncodedDocument, bundle: str, run: str, keyphrases: int
+) -> MinedDocument:
+    """Decide what is kept of a document: its best phrases, with keyphrases that are provisional until `finish`."""
+    scores = base_scores(encoded)
+    best = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:PHRASES_KEPT]
+    rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in best)
+    return MinedDocument(
+        id=document.id,
+        vector=encoded.vector,
+        keyphrases=choose(rows, {}, 1, keyphrases),
+        topics=(),
+        mentions=rows,
+        bundle=bundle,
+        run=run,
+    )
+
+
+def _mention_row(document: Document, encoded: EncodedDocument, at: int, score: float) -> MentionRow:
+    mentions = encoded.phrases[at]
+    first, sentence = mentions[0], encoded.sentences[at]
+    return MentionRow(
+        document_id=document.id,
+        phrase_id=phrase_id(first.phrase),
+        phrase=first.phrase,
+        surface=document.content[first.start : first.end],
+        score=score,
+        places=tuple(document.place(m.start, m.end) for m in mentions),
+        sentence=document.content[sentence.start : sentence.end],
+        vector=encoded.vectors[at],
+    )
+
+
+def _timed(items: Iterable[T], report: RunReport, stage: str) -> Iterator[T]:
+    iterator = iter(items)
+    while True:
+        with report.timed(stage):
+            item = next(iterator, None)
+        if item is None:
+            return
+        yield item
+
+
+def _source(problem: InputError) -> str:
+    """FILE or FILE:LINE, from the facts or from the beginning of the message."""
+    source, line = problem.facts.get("source"), problem.facts.get("line")
+    if source:
+        return f"{source}:{line}" if line and not str(source).endswith(f":{line}") else str(source)
+    return str(problem).split(": ", 1)[0]

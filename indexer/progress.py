@@ -1,0 +1,15 @@
+"""How long work says how far it is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Is told how far a stage is; `total` is None when nobody knows."""
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None: ...
+
+
+def no_progress(stage: str, done: int, total: int | None) -> None:
+    """Say nothing."""

@@ -1,0 +1,176 @@
+"""Cuts a prepared document into windows that an encoder takes whole, and puts the answers together again."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.encoding import Encoder, Encoding, Floats, Window
+from indexer.records import Document, Mention, Prepared, Sentence
+
+LONGEST_MENTION = 400  # characters; only a bound for looking back, nothing is lost beyond it
+
+
+@dataclass(frozen=True)
+class EncodedDocument:
+    """A document in vectors.
+
+    Attributes:
+        vector: float32 [dims], the token-weighted mean of its windows, unit length.
+        phrases: Its distinct phrases, in order of first appearance; each with its mentions.
+        vectors: float32 [phrases, dims], the mean over the mentions of each phrase, unit length.
+        attention: float32 [phrases], attention received, summed over the mentions of each phrase
+            (SEKE 2022, equations 9 to 11).
+        sentences: The sentence of each phrase's first mention.
+    """
+
+    vector: Floats
+    phrases: tuple[tuple[Mention, ...], ...]
+    sentences: tuple[Sentence, ...]
+    vectors: Floats
+    attention: Floats
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One window of one document: a range of its content and the mentions in it."""
+
+    document: int
+    start: int
+    end: int
+    mentions: tuple[int, ...]  # indices into Prepared.mentions
+
+
+def encode_documents(
+    encoder: Encoder, documents: Sequence[Document], prepared: Sequence[Prepared]
+) -> list[EncodedDocument]:
+    """Encode documents in one call of the encoder; every character of each is in exactly one window.
+
+    The answer depends on the documents of this call only, so the same call again gives the same vectors.
+    """
+    cuts = list(_cut_all(encoder, documents, prepared))
+    windows = [
+        Window(
+            documents[cut.document].content[cut.start : cut.end],
+            tuple(
+                (mention.start - cut.start, min(mention.end, cut.end) - cut.start)
+                for mention in (prepared[cut.document].mentions[i] for i in cut.mentions)
+            ),
+        )
+        for cut in cuts
+    ]
+    encodings = encoder.encode(windows)
+    parts: list[list[tuple[_Cut, Encoding]]] = [[] for _ in documents]
+    for cut, encoding in zip(cuts, encodings, strict=True):
+        parts[cut.document].append((cut, encoding))
+    return [_assemble(encoder.dims, prepared[i], part) for i, part in enumerate(parts)]
+
+
+def _assemble(dims: int, ready: Prepared, parts: Sequence[tuple[_Cut, Encoding]]) -> EncodedDocument:
+    total = np.zeros(dims, np.float32)
+    order: dict[str, int] = {}  # phrase ► row
+    grouped: list[list[Mention]] = []
+    rows: list[int] = []
+    for mention in ready.mentions:
+        row = order.setdefault(mention.phrase, len(order))
+        if row == len(grouped):
+            grouped.append([])
+        grouped[row].append(mention)
+        rows.append(row)
+    sums = np.zeros((len(order), dims), np.float32)
+    attention = np.zeros(len(order), np.float32)
+    for cut, encoding in parts:
+        total += encoding.document * max(encoding.tokens, 1)
+        at = np.array([rows[i] for i in cut.mentions], np.intp)
+        np.add.at(sums, at, encoding.mentions)
+        np.add.at(attention, at, encoding.attention)
+    return EncodedDocument(
+        vector=unit(total),
+        phrases=tuple(tuple(group) for group in grouped),
+        sentences=tuple(_sentence_of(ready.sentences, group[0]) for group in grouped),
+        vectors=unit(sums),
+        attention=attention,
+    )
+
+
+def _sentence_of(sentences: Sequence[Sentence], mention: Mention) -> Sentence:
+    """The sentence that the mention begins in; sentences are in ascending order."""
+    return sentences[max(0, bisect_right(sentences, mention.start, key=lambda s: s.start) - 1)]
+
+
+def unit(vectors: NDArray[np.floating]) -> Floats:
+    """Scale the last axis to length 1; a zero vector stays zero."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Floats = (vectors / np.maximum(length, 1e-12)).astype(np.float32)
+    return scaled
+
+
+def _cut_all(encoder: Encoder, documents: Sequence[Document], prepared: Sequence[Prepared]) -> Iterator[_Cut]:
+    texts: list[str] = []
+    for document, ready in zip(documents, prepared, strict=True):
+        texts += [document.content[s.start : s.end] for s in ready.sentences]
+    counts = iter(encoder.count_tokens(texts))
+    for number, (document, ready) in enumerate(zip(documents, prepared, strict=True)):
+        pieces: list[tuple[int, int, int]] = []  # start, end, word pieces
+        for sentence in ready.sentences:
+            tokens = next(counts)
+            pieces += _fit(encoder, document.content, sentence.start, sentence.end, tokens, ready.mentions)
+        yield from _pack(number, document.content, pieces, ready.mentions, encoder.window_tokens)
+
+
+def _fit(
+    encoder: Encoder, content: str, start: int, end: int, tokens: int, mentions: Sequence[Mention]
+) -> list[tuple[int, int, int]]:
+    """Halve a sentence that is too long for a window, at white space and outside mentions where there is any."""
+    if tokens <= encoder.window_tokens or end - start < 2:
+        return [(start, end, tokens)]
+    middle = _middle(content, start, end, mentions)
+    left, right = encoder.count_tokens([content[start:middle], content[middle:end]])
+    return [
+        *_fit(encoder, content, start, middle, left, mentions),
+        *_fit(encoder, content, middle, end, right, mentions),
+    ]
+
+
+def _middle(content: str, start: int, end: int, mentions: Sequence[Mention]) -> int:
+    centre = (start + end) // 2
+    reach = (end - start) // 4
+    first = bisect_left(mentions, centre - reach - LONGEST_MENTION, key=lambda m: m.start)
+    last = bisect_left(mentions, centre + reach, key=lambda m: m.start)
+    inside = mentions[first:last]
+    for distance in range(reach):
+        for at in (centre - distance, centre + distance):
+            if start < at < end and content[at].isspace() and not any(m.start < at < m.end for m in inside):
+                return at
+    return centre
+
+
+def _pack(
+    number: int,
+    content: str,
+    pieces: Sequence[tuple[int, int, int]],
+    mentions: Sequence[Mention],
+    limit: int,
+) -> Iterator[_Cut]:
+    """Join neighbouring pieces while they fit; then hand out the mentions."""
+    windows: list[list[int]] = []  # [start, end, tokens]
+    for start, end, tokens in pieces:
+        # Word-piece counts add up only where the join is not inside a word.
+        joins = bool(windows) and not (content[start - 1].isalnum() and content[start].isalnum())
+        if joins and windows[-1][2] + tokens <= limit:
+            windows[-1][1] = end
+            windows[-1][2] += tokens
+        else:
+            windows.append([start, end, tokens])
+    at = 0
+    for start, end, _ in windows:
+        inside = []
+        while at < len(mentions) and mentions[at].start < end:
+            # A mention longer than half a window may be cut; its first part speaks for it.
+            inside.append(at)
+            at += 1
+        yield _Cut(number, start, end, tuple(inside))
