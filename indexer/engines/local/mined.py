@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Refused
+from indexer.engines.local.facets import replace_codes
 from indexer.engines.local.rows import doc_numbers, numbers, select, unencodable
 from indexer.engines.local.schema import FIELD_BITS, MENTION_BITS, TOPIC_FIELD
 from indexer.engines.local.values import (
     Dictionary,
     mined_values,
-    replace_codes,
     topic_number,
     topic_value,
 )
@@ -71,7 +71,7 @@ def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[Mined
     first = vectors.append(connection, "mentions", matrix[len(batch) :])
     ends = np.cumsum([len(kept) for kept in mentions]).tolist()
     connection.executemany(
-        "INSERT INTO mined VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO mined VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 docs[row.id],
@@ -80,7 +80,7 @@ def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[Mined
                 len(kept),
                 row.bundle,
                 row.run,
-                *_summary(row),
+                _topics(row),
             )
             for number, (row, kept, end) in enumerate(zip(batch, mentions, ends, strict=True))
         ],
@@ -114,8 +114,8 @@ def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[R
             taken[docs[row.id]] = row
     _mark_choices(connection, {doc: _chosen(row) for doc, row in taken.items()})
     connection.executemany(
-        "UPDATE mined SET run = ?, keyphrases = ?, topics = ? WHERE doc = ?",
-        [(row.run, *_summary(row), doc) for doc, row in taken.items()],
+        "UPDATE mined SET run = ?, topics = ? WHERE doc = ?",
+        [(row.run, _topics(row), doc) for doc, row in taken.items()],
     )
     dictionary = Dictionary(connection)
     _write_values(connection, taken, dictionary)
@@ -151,7 +151,8 @@ def forget(connection: sqlite3.Connection, docs: Collection[int]) -> None:
         "INSERT OR IGNORE INTO changed_phrases SELECT phrase FROM mentions WHERE mention BETWEEN ? AND ?",
         map(_range, mined),
     )
-    connection.executemany("DELETE FROM mined WHERE doc = ?", [(doc,) for doc in mined])
+    for table in ("mined", "keyphrases"):
+        connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in mined])
     connection.executemany("DELETE FROM mentions WHERE mention BETWEEN ? AND ?", map(_range, mined))
     connection.executemany("DELETE FROM sentences WHERE sentence BETWEEN ? AND ?", map(_range, mined))
 
@@ -174,7 +175,7 @@ def _chosen(row: MinedDocument | Refinement) -> set[str]:
 
 def _mark_choices(connection: sqlite3.Connection, wanted: Mapping[int, set[str]]) -> None:
     """Mark phrases that become a keyphrase of a document, or stop being one, before that is written."""
-    sql = "SELECT doc, keyphrases FROM mined WHERE doc IN (SELECT value FROM json_each(?))"
+    sql = "SELECT doc, keyphrases FROM keyphrases WHERE doc IN (SELECT value FROM json_each(?))"
     old = {
         doc: {id_ for id_, *_ in json.loads(stored)}
         for doc, stored in connection.execute(sql, (numbers(wanted),))
@@ -192,6 +193,10 @@ def _already(connection: sqlite3.Connection, docs: Iterable[int]) -> list[int]:
 def _write_values(
     connection: sqlite3.Connection, rows: Mapping[int, MinedDocument | Refinement], dictionary: Dictionary
 ) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO keyphrases VALUES (?, ?)",
+        [(doc, _keyphrases(row)) for doc, row in rows.items()],
+    )
     values = {doc: list(mined_values(row.keyphrases, row.topics)) for doc, row in rows.items()}
     dictionary.learn((field, value) for triples in values.values() for field, value, _ in triples)
     replace_codes(
@@ -316,13 +321,15 @@ def _unencodable(row: MinedDocument | Refinement) -> str:
 # -- how it is stored ----------------------------------------------------------------------------------------
 
 
-def _summary(row: MinedDocument | Refinement) -> tuple[str, str]:
-    """Keyphrases and topics as JSON."""
-    keyphrases = [
+def _keyphrases(row: MinedDocument | Refinement) -> str:
+    rows = [
         [k.phrase_id, k.text, k.score, [[p.field, p.start, p.end] for p in k.places]] for k in row.keyphrases
     ]
-    topics = [[t.topic_id, t.weight] for t in row.topics]
-    return _JSON.encode(keyphrases), _JSON.encode(topics)
+    return _JSON.encode(rows)
+
+
+def _topics(row: MinedDocument | Refinement) -> str:
+    return _JSON.encode([[topic.topic_id, topic.weight] for topic in row.topics])
 
 
 def _read_keyphrases(stored: str) -> tuple[Keyphrase, ...]:
@@ -361,7 +368,7 @@ class Summary:
 def of_docs(connection: sqlite3.Connection, docs: Sequence[int]) -> dict[int, Summary]:
     """By document row; those that were not mined are left out."""
     rows = connection.execute(
-        "SELECT doc, slot, bundle, run, keyphrases, topics FROM mined "
+        "SELECT doc, slot, bundle, run, keyphrases, topics FROM mined JOIN keyphrases USING (doc) "
         "WHERE doc IN (SELECT value FROM json_each(?))",
         (numbers(docs),),
     )
@@ -427,14 +434,19 @@ def by_phrase(
     for record in cursor:
         if record[2] in found:
             found[record[2]].append(record)
-    rows = vectors.rows(connection, "mentions")
-    groups = []
-    for records in found.values():
-        if records:
+    groups = [records for records in found.values() if records]
+    for records in groups:
+        if len(records) > limit:
             records.sort(key=lambda record: _chance(record[1]))
-            kept = unit(rows[[record[-1] + record[0] for record in records[:limit]]])
-            groups.append(to_rows(records, kept))
-    return groups
+    # One gather for the page: rows with a vector from all groups, one group behind the other.
+    slots = [record[-1] + record[0] for records in groups for record in records[:limit]]
+    matrix = unit(vectors.rows(connection, "mentions")[slots])
+    rows, start = [], 0
+    for records in groups:
+        end = start + min(limit, len(records))
+        rows.append(to_rows(records, matrix[start:end]))
+        start = end
+    return rows
 
 
 def _chance(document_id: str) -> bytes:

@@ -15,6 +15,7 @@ KEYPHRASE = "keyphrase"
 TOPIC_FIELD, KEYPHRASE_FIELD = 1, 2
 FIELD_BITS = 32  # code of a value = field << 32 | number within the field, so a code tells its field
 MENTION_BITS = 16  # number of a mention = doc << 16 | position within the document
+BLOCK_BITS = 6  # documents whose codes stand in one row of `code_blocks` = 64
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
@@ -25,36 +26,31 @@ CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- from a writer that was killed, and is overwritten.
 CREATE TABLE vector_files(kind TEXT PRIMARY KEY, name TEXT NOT NULL, rows INTEGER NOT NULL) WITHOUT ROWID;
 
--- `nuls`: where NUL characters stood in title and text, as JSON. They are stored as spaces: FTS5 stops at
--- them.
+-- Rows that are looked up by the thousand are kept short: long texts stand in tables of their own.
 CREATE TABLE documents(
     doc INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     hash TEXT NOT NULL,
     source TEXT NOT NULL,
-    meta TEXT NOT NULL,
-    nuls TEXT,
-    title TEXT NOT NULL,
-    text TEXT NOT NULL
+    meta TEXT NOT NULL
 );
-CREATE VIRTUAL TABLE words USING fts5(
-    title, text, content='documents', content_rowid='doc', tokenize='{TOKENIZER}'
-);
+-- `nuls`: where NUL characters stood in title and text, as JSON. They are stored as spaces: FTS5 stops at them.
+CREATE TABLE texts(doc INTEGER PRIMARY KEY, nuls TEXT, title TEXT NOT NULL, text TEXT NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc', tokenize='{TOKENIZER}');
 
 -- Mention vectors of a document stand together: rows `first` to `first + mentions` of the mentions file.
 CREATE TABLE mined(
     doc INTEGER PRIMARY KEY,
-    slot INTEGER NOT NULL,
+    slot INTEGER NOT NULL UNIQUE,
     first INTEGER,
     mentions INTEGER NOT NULL,
     bundle TEXT NOT NULL,
     run TEXT NOT NULL,
-    keyphrases TEXT NOT NULL,
     topics TEXT NOT NULL
 );
-CREATE UNIQUE INDEX mined_slot ON mined(slot, first, mentions);
 CREATE INDEX mined_without_topic ON mined(doc) WHERE topics = '[]';
-CREATE UNIQUE INDEX mined_first ON mined(first, mentions) WHERE first IS NOT NULL;
+CREATE UNIQUE INDEX mined_first ON mined(first) WHERE first IS NOT NULL;
+CREATE TABLE keyphrases(doc INTEGER PRIMARY KEY, keyphrases TEXT NOT NULL);
 
 CREATE TABLE names(code INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, phrase TEXT NOT NULL);
 -- A mention's number is doc << 16 | position: rows of a document stand together, and new ones come last, which
@@ -101,9 +97,9 @@ CREATE TABLE facet_values(
 );
 CREATE INDEX facet_numbers ON facet_values(field, number) WHERE number IS NOT NULL;
 CREATE TABLE doc_values(code INTEGER, doc INTEGER, weight REAL, PRIMARY KEY(code, doc)) WITHOUT ROWID;
--- The same by document, as int64, for counting: `meta` of the user's fields, `mined` of topics and
--- keyphrases.
-CREATE TABLE doc_codes(doc INTEGER PRIMARY KEY, meta BLOB NOT NULL, mined BLOB NOT NULL);
+-- The same by document, for counting: block = doc >> 6, how many codes each of its 64 documents has (uint32), and
+-- the codes (int64).
+CREATE TABLE code_blocks(block INTEGER PRIMARY KEY, lengths BLOB NOT NULL, codes BLOB NOT NULL);
 """
 
 KINDS = ("documents", "mentions", "phrases")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,92 +10,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Filter, Ranking, SearchAnswer, SearchRequest, WordQuery
-from indexer.engines.local import mined, phrases, values, words
-from indexer.engines.local.rows import doc_ids
-from indexer.engines.local.values import Mask
+from indexer.engines.local import facets, filters, mined, phrases, words
+from indexer.engines.local.filters import Docs, Mask, column
+from indexer.engines.local.rows import doc_ids, numbers
 from indexer.engines.local.vectors import Slots, Vectors, nearest
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
-Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 _FEW = 4_000  # documents looked up one by one rather than by reading the whole table
-_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Documents that match, their scores, and their facet codes when those were asked for."""
+    """Documents that match, and their scores; None when all are equal."""
 
-    docs: Rows
-    scores: Scores | None  # None: all are equal
-    blobs: list[bytes]
+    docs: Docs
+    scores: Scores | None = None
 
 
 def search(connection: sqlite3.Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
-    mask = values.allowed(connection, request.filters)
-    by_words = facets = None
-    if request.words is not None or request.vector is None or request.facets:
-        matches = _matches(connection, request.words, mask, codes=bool(request.facets))
-        facets = values.count(connection, matches.blobs, request.facets, request.facet_size)
-        if request.words is not None or request.vector is None:
-            by_words = _ranked(connection, matches, request.limit)
+    mask = filters.allowed(connection, request.filters)
+    listed = request.words is not None or request.vector is None
+    matches = None
+    if listed or (request.facets and mask is not None):
+        matches = _matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
         meaning = _by_vector(connection, vectors, _checked(request.vector, vectors.dims), request.limit, mask)
-    return SearchAnswer(by_words, meaning, facets or {})
+    return SearchAnswer(
+        _ranked(connection, matches, request.limit) if matches and listed else None,
+        meaning,
+        facets.count(connection, matches.docs if matches else None, request.facets, request.facet_size)
+        if request.facets
+        else {},
+    )
 
 
 # -- by words ------------------------------------------------------------------------------------------------
 
 
-def _matches(
-    connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None, *, codes: bool
-) -> Matches:
+def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:
     """All documents that match the words, or all there are; then the filters."""
-    joined = "CROSS JOIN doc_codes k ON k.doc = {}" if codes else ""
-    columns = ", k.meta, k.mined" if codes else ""
-    expression = words.expression(query) if query else None
-    if expression is None or (not expression.wanted and expression.excluded):
-        without = "WHERE d.doc NOT IN (SELECT rowid FROM words WHERE words MATCH ?)" if expression else ""
-        cursor = connection.execute(
-            f"SELECT d.doc{columns} FROM documents d {joined.format('d.doc')} {without}",
-            (expression.excluded,) if expression else (),
-        )
-        scored = False
-    elif expression.wanted:
-        cursor = connection.execute(
-            f"SELECT words.rowid, bm25(words, {words.TITLE_WEIGHT}, {words.TEXT_WEIGHT}){columns} "
-            f"FROM words {joined.format('words.rowid')} WHERE words MATCH ?",
+    expression = words.expression(query) if query else words.Expression("", "")
+    if expression.wanted:
+        rows = connection.execute(
+            f"SELECT rowid, -bm25(words, {words.TITLE_WEIGHT}, {words.TEXT_WEIGHT}) FROM words WHERE words MATCH ?",
             (expression.match,),
+        ).fetchall()
+        docs, scores = (
+            (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.empty(0, int),) * 2
         )
-        scored = True
-    else:  # nothing but punctuation
-        return Matches(np.empty(0, np.int64), None, [])
-    return _collected(cursor, mask, scored=scored, codes=codes)
-
-
-def _collected(cursor: sqlite3.Cursor, mask: Mask | None, *, scored: bool, codes: bool) -> Matches:
-    docs: list[Rows] = []
-    scores: list[Scores] = []
-    blobs: list[bytes] = []
-    while rows := cursor.fetchmany(_AT_ONCE):
-        columns = list(zip(*rows, strict=True))
-        found = np.array(columns[0], np.int64)
-        kept = mask[found] if mask is not None else np.ones(len(found), np.bool_)
-        docs.append(found[kept])
-        if scored:
-            scores.append(-np.array(columns[1], np.float64)[kept])
-        if codes:
-            for column in columns[-2:]:
-                blobs += [blob for blob, keep in zip(column, kept.tolist(), strict=True) if keep]
-    empty = np.empty(0)
-    return Matches(
-        np.concatenate([empty.astype(np.int64), *docs]),
-        np.concatenate([empty, *scores]) if scored else None,
-        blobs,
-    )
+        kept = mask[docs] if mask is not None else slice(None)
+        return Matches(docs[kept], scores[kept])
+    if query and not expression.excluded:  # nothing but punctuation
+        return Matches(np.empty(0, np.int64))
+    docs = column(connection.execute("SELECT doc FROM documents"))
+    if expression.excluded:
+        found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression.excluded,))
+        docs = np.setdiff1d(docs, column(found))
+    return Matches(docs if mask is None else docs[mask[docs]])
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:
@@ -120,7 +94,7 @@ def _listed(ids: dict[int, str], scored: Iterable[tuple[int, float]], limit: int
     return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
 
-def _first_ids(connection: sqlite3.Connection, docs: Rows, limit: int) -> list[str]:
+def _first_ids(connection: sqlite3.Connection, docs: Docs, limit: int) -> list[str]:
     """The first of these documents in order of id."""
     if len(docs) <= _FEW:
         return sorted(doc_ids(connection, docs.tolist()).values())[:limit]
@@ -148,7 +122,7 @@ def _by_vector(
     if mask is None:
         (total,) = connection.execute("SELECT count(*) FROM mined").fetchone()
     else:
-        slots, _, _ = _mined(connection, mask)
+        (slots,) = _mined(connection, mask, "slot")
         total = len(slots)
     if limit <= 0 or total == 0:
         return Ranking((), (), total)
@@ -159,7 +133,7 @@ def _by_vector(
         owners.update(
             connection.execute(
                 "SELECT slot, doc FROM mined WHERE slot IN (SELECT value FROM json_each(?))",
-                (json.dumps(wanted.tolist()),),
+                (numbers(wanted.tolist()),),
             )
         )
         return owners
@@ -169,19 +143,18 @@ def _by_vector(
     return _listed(doc_ids(connection, docs), zip(docs, scores.tolist(), strict=True), limit, total)
 
 
-def _mined(connection: sqlite3.Connection, mask: Mask) -> tuple[Rows, Rows, Rows]:
-    """Slot, first mention slot and number of mentions of the mined documents that the mask lets through."""
+def _mined(connection: sqlite3.Connection, mask: Mask, *columns: str) -> list[Docs]:
+    """Columns of the mined documents that the mask lets through."""
     docs = np.flatnonzero(mask)
-    sql = "SELECT doc, slot, coalesce(first, 0), mentions FROM mined"  # the index `mined_slot` has all of it
+    sql = f"SELECT doc, {', '.join(columns)} FROM mined"
     if len(docs) <= _FEW:
-        cursor = connection.execute(
-            f"{sql} WHERE doc IN (SELECT value FROM json_each(?))", (json.dumps(docs.tolist()),)
+        rows = connection.execute(
+            f"{sql} WHERE doc IN (SELECT value FROM json_each(?))", (numbers(docs.tolist()),)
         )
     else:
-        cursor = connection.execute(sql)
-    table = np.array(cursor.fetchall(), np.int64).reshape(-1, 4)
-    table = table[mask[table[:, 0]]]
-    return table[:, 1], table[:, 2], table[:, 3]
+        rows = connection.execute(sql)
+    table = column(rows).reshape(-1, 1 + len(columns))
+    return list(table[mask[table[:, 0]], 1:].T)
 
 
 def nearest_phrases(
@@ -206,13 +179,17 @@ def nearest_phrases(
 
 
 def nearest_mentions(
-    connection: sqlite3.Connection, vectors: Vectors, query: Vector, limit: int, filters: tuple[Filter, ...]
+    connection: sqlite3.Connection,
+    vectors: Vectors,
+    query: Vector,
+    limit: int,
+    conditions: tuple[Filter, ...],
 ) -> list[tuple[MentionRow, float]]:
     _checked(query, vectors.dims)
-    mask = values.allowed(connection, filters)
+    mask = filters.allowed(connection, conditions)
     slots = None
     if mask is not None:
-        _, first, count = _mined(connection, mask)
+        first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")
         slots = _ranges(first, count)
     matrix = vectors.rows(connection, "mentions")
     if limit <= 0 or len(matrix) == 0 or (slots is not None and len(slots) == 0):
@@ -239,7 +216,7 @@ def nearest_mentions(
     return ranked[:limit]
 
 
-def _ranges(first: Rows, count: Rows) -> Slots:
+def _ranges(first: Docs, count: Docs) -> Slots:
     """All numbers of the ranges [first, first + count)."""
     ends = np.cumsum(count)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - count, count)

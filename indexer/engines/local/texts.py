@@ -9,8 +9,9 @@ from typing import Any
 
 from indexer.engines.base import Refused
 from indexer.engines.local import mined
+from indexer.engines.local.facets import replace_codes
 from indexer.engines.local.rows import doc_numbers, numbers, select, unencodable
-from indexer.engines.local.values import Dictionary, meta_values, replace_codes
+from indexer.engines.local.values import Dictionary, meta_values
 from indexer.records import Document
 
 LONGEST = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
@@ -47,14 +48,16 @@ def store(connection: sqlite3.Connection, documents: Sequence[Document]) -> list
 
 
 def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Document]]) -> None:
-    rows = []
+    rows, texts = [], []
     for doc, document in documents:
         title, text, nuls = _without_nuls(document.title, document.text)
         meta = _JSON.encode(dict(document.meta))
-        rows.append((doc, document.id, document.content_hash, document.source, meta, nuls, title, text))
-    connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        rows.append((doc, document.id, document.content_hash, document.source, meta))
+        texts.append((doc, nuls, title, text))
+    connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?)", texts)
     connection.executemany(
-        "INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", [(row[0], *row[-2:]) for row in rows]
+        "INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", [(doc, *both) for doc, _, *both in texts]
     )
     values = {doc: list(meta_values(document.meta)) for doc, document in documents}
     dictionary = Dictionary(connection)
@@ -71,7 +74,6 @@ def delete(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
     docs = list(doc_numbers(connection, ids).values())
     _remove(connection, docs)
     replace_codes(connection, "meta", {doc: {} for doc in docs})
-    connection.executemany("DELETE FROM doc_codes WHERE doc = ?", [(doc,) for doc in docs])
     return len(docs)
 
 
@@ -79,13 +81,14 @@ def _remove(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
     """All but the codes of the user's fields, which may stay the same."""
     # The word index needs the old text to take it out again.
     connection.executemany(
-        "INSERT INTO words(words, rowid, title, text) SELECT 'delete', doc, title, text FROM documents "
+        "INSERT INTO words(words, rowid, title, text) SELECT 'delete', doc, title, text FROM texts "
         "WHERE doc = ?",
         [(doc,) for doc in docs],
     )
     mined.forget(connection, docs)
     replace_codes(connection, "mined", {doc: {} for doc in docs})
-    connection.executemany("DELETE FROM documents WHERE doc = ?", [(doc,) for doc in docs])
+    for table in ("documents", "texts"):
+        connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in docs])
 
 
 def all_ids(connection: sqlite3.Connection, after: str) -> list[str]:
@@ -96,7 +99,7 @@ def all_ids(connection: sqlite3.Connection, after: str) -> list[str]:
 
 def read(connection: sqlite3.Connection, docs: Sequence[int]) -> Iterator[tuple[int, Document]]:
     rows = connection.execute(
-        "SELECT doc, id, source, meta, nuls, title, text FROM documents "
+        "SELECT doc, id, source, meta, nuls, title, text FROM documents JOIN texts USING (doc) "
         "WHERE doc IN (SELECT value FROM json_each(?))",
         (numbers(docs),),
     )

@@ -1,25 +1,22 @@
-"""What documents are filtered by and counted by: a dictionary of values, filters, and counts.
+"""The dictionary of values that documents are filtered by and counted by: topics, keyphrases, the user's fields.
 
-Each value of a field has a code; its upper half is the field. A document's codes stand in `doc_values` (by
-code, for filters) and as blobs of int64 in `doc_codes` (by document, for counts).
+Each value of a field has a code; its upper half is the field. `filters` goes from codes to documents, `facets` from
+documents to codes.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
-import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import LONGEST_VALUE, Filter
-from indexer.engines.local.rows import numbers, select
+from indexer.engines.base import LONGEST_VALUE
+from indexer.engines.local.rows import select
 from indexer.engines.local.schema import FIELD_BITS, KEYPHRASE, TOPIC
-from indexer.errors import QueryError
 from indexer.records import Keyphrase, MetaValue, TopicWeight
 
 Codes = NDArray[np.int64]
@@ -145,190 +142,3 @@ def topic_value(topic: str) -> tuple[str, Value]:
 def topic_number(code: int) -> int:
     """A topic as mentions refer to it."""
     return code & _NUMBER
-
-
-def replace_codes(
-    connection: sqlite3.Connection, column: str, wanted: Mapping[int, Mapping[int, float | None]]
-) -> None:
-    """Make these the codes, with weights, of each document row in `column`, "meta" or "mined"."""
-    sql = f"SELECT doc, {column} FROM doc_codes WHERE doc IN (SELECT value FROM json_each(?))"
-    old = {doc: set(unpacked(blob)) for doc, blob in connection.execute(sql, (numbers(wanted),))}
-    gone, new, blobs, first_blobs = [], [], [], []
-    for doc, codes in wanted.items():
-        before = old.get(doc)
-        if before is None:
-            first_blobs.append((packed(codes), doc))
-        elif before != codes.keys():
-            blobs.append((packed(codes), doc))
-        before = before or set()
-        gone += [(code, doc) for code in before - codes.keys()]
-        new += [
-            (code, doc, weight)
-            for code, weight in codes.items()
-            if code not in before or weight is not None  # a weight may have changed
-        ]
-    connection.executemany("DELETE FROM doc_values WHERE code = ? AND doc = ?", gone)
-    connection.executemany("INSERT OR REPLACE INTO doc_values VALUES (?, ?, ?)", sorted(new))
-    connection.executemany(f"UPDATE doc_codes SET {column} = ? WHERE doc = ?", blobs)
-    other = "mined" if column == "meta" else "meta"
-    connection.executemany(f"INSERT INTO doc_codes({column}, doc, {other}) VALUES (?, ?, x'')", first_blobs)
-
-
-def packed(codes: Collection[int]) -> bytes:
-    return struct.pack(f"<{len(codes)}q", *codes)
-
-
-def unpacked(blob: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(blob) // 8}q", blob)
-
-
-# -- filters -------------------------------------------------------------------------------------------------
-
-
-def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask | None:
-    """Which documents the filters let through, as bool by document row; None when there are no filters."""
-    if not filters:
-        return None
-    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
-    mask = np.zeros(last + 1, np.bool_)
-    mask[_docs(connection.execute("SELECT doc FROM documents"))] = True
-    alternatives: dict[str, list[Filter]] = {}
-    for condition in filters:
-        if condition.operator == "=":
-            alternatives.setdefault(condition.field, []).append(condition)
-        else:
-            mask &= _met(connection, [condition], len(mask))
-    for conditions in alternatives.values():
-        mask &= _met(connection, conditions, len(mask))
-    return mask
-
-
-def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) -> Mask:
-    """Documents that meet one of these conditions, all on the same field."""
-    met = np.zeros(size, np.bool_)
-    for condition in conditions:
-        items = condition.value if isinstance(condition.value, list) else [condition.value]
-        if condition.operator not in ("=", "!=") and (isinstance(condition.value, list) or len(items) != 1):
-            raise QueryError(f"'{condition.field} {condition.operator}' takes one value, not a list.")
-        for item in items:
-            sql, values = _condition(condition, item)
-            met[_docs(connection.execute(sql, values))] = True
-        if condition.operator == "!=":
-            met = ~met
-    return met
-
-
-def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
-    """SQL for the documents that have a value of the field equal to, below or above `item`.
-
-    A stored number compares as a number, everything else as text, whichever way the user wrote it:
-    ``year > 2019`` and ``year > "2019"`` mean the same.
-    """
-    value = to_value(item)
-    if value is None:
-        raise QueryError(f"'{condition.field}' cannot be compared with {item!r}.")
-    operator = "=" if condition.operator == "!=" else condition.operator
-    if operator not in ("=", "<", "<=", ">", ">="):
-        raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
-    text = value.text.casefold() if condition.field == KEYPHRASE else value.text
-    number = value.number if value.number is not None else _read_number(value.text)
-    name = meta_name(condition.field)
-    parts = [f"v.value {operator} ? AND v.number IS NULL"]
-    values: list[Any] = [name, _storable_text(text)]
-    if operator == "=":
-        parts = ["v.value = ?"]
-    if number is not None:
-        parts.append(f"v.number {operator} ?")
-        values.append(number)
-    return (
-        "SELECT d.doc FROM fields f JOIN facet_values v ON v.field = f.field "
-        f"JOIN doc_values d ON d.code = v.code WHERE f.name = ? AND ({' OR '.join(parts)})",
-        values,
-    )
-
-
-def _read_number(text: str) -> float | int | None:
-    try:
-        value = to_value(json.loads(text))
-    except ValueError:
-        return None
-    return value.number if value else None
-
-
-def _storable_text(text: str) -> str:
-    """A lone surrogate cannot be bound; no stored value has one, so any character that is in none will do."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _docs(rows: Iterable[tuple[int]]) -> Codes:
-    return np.fromiter((row[0] for row in rows), np.int64)
-
-
-# -- counts --------------------------------------------------------------------------------------------------
-
-
-def count(
-    connection: sqlite3.Connection, blobs: Iterable[bytes], fields: Sequence[str], size: int
-) -> dict[str, tuple[tuple[str, int], ...]]:
-    """The most frequent values of each field, from the code blobs of the matching documents."""
-    codes = np.frombuffer(b"".join(blobs), dtype="<i8")
-    owners = codes >> FIELD_BITS
-    answer: dict[str, tuple[tuple[str, int], ...]] = {}
-    for name in fields:
-        row = connection.execute("SELECT field FROM fields WHERE name = ?", (meta_name(name),)).fetchone()
-        own = codes[owners == row[0]] & _NUMBER if row else codes[:0]
-        answer[name] = _most_frequent(connection, row[0], np.bincount(own), size) if len(own) else ()
-    return answer
-
-
-def _most_frequent(
-    connection: sqlite3.Connection, field: int, counts: Codes, size: int
-) -> tuple[tuple[str, int], ...]:
-    """(shown value, count), most frequent first, ties by value (kinds by size)."""
-    kinds = np.flatnonzero(counts)
-    if size <= 0:
-        return ()
-    if len(kinds) > size:
-        least = int(np.partition(counts[kinds], -size)[-size])
-        sure = kinds[counts[kinds] > least]
-        tied = _first_by_value(connection, field, kinds[counts[kinds] == least], size - len(sure))
-        kinds = np.concatenate([sure, tied])
-    found = connection.execute(
-        "SELECT code, shown, number, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
-        (numbers(field << FIELD_BITS | number for number in kinds.tolist()),),
-    ).fetchall()
-    ranked = sorted(
-        ((int(counts[code & _NUMBER]), shown, number, value) for code, shown, number, value in found),
-        key=lambda row: (-row[0], row[2] is None, row[2] if row[2] is not None else 0, row[3]),
-    )
-    return tuple((shown, times) for times, shown, _, _ in ranked)
-
-
-def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, size: int) -> Codes:
-    """The `size` first of these values in order of value."""
-    if len(kinds) <= size:
-        return kinds
-    order = "number IS NULL, number, value"
-    if len(kinds) <= _NAMES_AT_ONCE:
-        rows = connection.execute(
-            "SELECT code FROM facet_values WHERE code IN (SELECT value FROM json_each(?)) "
-            f"ORDER BY {order} LIMIT ?",
-            (numbers(field << FIELD_BITS | number for number in kinds.tolist()), size),
-        )
-        return _docs(rows) & _NUMBER
-    # So many are tied that the first ones come soon when the field's values are gone through in order.
-    tied = np.zeros(int(kinds.max()) + 1, np.bool_)
-    tied[kinds] = True
-    first: list[int] = []
-    for where, by in (("number IS NOT NULL", "number"), ("number IS NULL", "value")):
-        cursor = connection.execute(
-            f"SELECT code FROM facet_values WHERE field = ? AND {where} ORDER BY {by}", (field,)
-        )
-        for (code,) in cursor:
-            number = code & _NUMBER
-            if number < len(tied) and tied[number]:
-                first.append(number)
-                if len(first) == size:
-                    cursor.close()
-                    return np.array(first, np.int64)
-    return np.array(first, np.int64)

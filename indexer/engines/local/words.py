@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 import unicodedata
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 from indexer.engines.base import Clause, Fragment, WordQuery
 from indexer.engines.local import texts
+from indexer.engines.local.rows import select, unencodable
 
 TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts as three in the text
 FRAGMENT = 240  # characters of a fragment, about two sentences
@@ -62,10 +62,8 @@ def highlights(
     wanted = expression(WordQuery(query.clauses, require_all=False)).wanted
     if not wanted or limit <= 0:
         return {}
-    rows = connection.execute(
-        "SELECT doc, id, title, text, nuls FROM documents WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(ids)),),
-    ).fetchall()
+    sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
+    rows = list(select(connection, sql, [id_ for id_ in set(ids) if not unencodable(id_)]))
     opening, closing = _unused_characters(text for row in rows for text in row[2:4])
     answer: dict[str, tuple[Fragment, ...]] = {}
     for doc, id_, title, text, nuls in rows:
