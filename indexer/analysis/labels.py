@@ -15,7 +15,7 @@ from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
-WORDS_BONUS = {1: 0.6, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
+WORDS_BONUS = {1: 0.4, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
 
 
 @dataclass(frozen=True)

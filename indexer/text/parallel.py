@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context, parent_process
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,9 @@ class PreparePool:
                 initargs=(os.getpid(),),
             )
         try:
-            return chunk, self._executor, self._executor.submit(_prepare, self.tagger, _texts(chunk))
+            with _main_left_alone():  # processes start when there is work for them, that is here
+                future = self._executor.submit(_prepare, self.tagger, _texts(chunk))
+            return chunk, self._executor, future
         except BrokenProcessPool:  # noticed here before anybody asked for the result
             self._executor = None
             return self._submit(chunk)
@@ -181,6 +183,21 @@ def _texts(chunk: Chunk) -> list[Document]:
 
 def _where(document: Document) -> str:
     return document.source or f"document {document.id!r}"
+
+
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Keep spawned workers from running the caller's script.
+
+    Spawning imports the main module again in the child; a script of a few lines without a
+    `if __name__ == "__main__":` would index again in there, and so on. Our workers need nothing of it.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 # ---- in the worker

@@ -1,0 +1,1 @@
+"""Tables that compare what this program does with what was published, one file per table."""
