@@ -1,0 +1,49 @@
+"""Keyphrases: the whole indexer, and its keyphrases alone, against KeyBERT with the same encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.process import Conditions, Measured, run
+from benchmarks.table import Row
+
+TITLE = "Keyphrases, ten for each document; KeyBERT with the same encoder"
+
+
+def compare(file: Path, documents: int, scratch: Path, repeat: int, conditions: Conditions) -> list[Row]:
+    """Measure all programs in turns, `repeat` times; give the medians and the ratios to KeyBERT."""
+    programs: dict[str, Callable[[int], Measured]] = {
+        "indexer index: all of it, topics and storing too": lambda turn: run(
+            "index", file, scratch / f"keybert-index-{turn}", conditions=conditions
+        ),
+        "indexer, keyphrases alone": lambda turn: run(
+            "keyphrases", file, scratch / f"keybert-keyphrases-{turn}", conditions=conditions
+        ),
+        "KeyBERT, 1 to 3 words": lambda _: run("keybert_keywords", file, 3, conditions=conditions),
+        "KeyBERT, its default (5 single words)": lambda _: run(
+            "keybert_keywords", file, "default", conditions=conditions
+        ),
+    }
+    runs: dict[str, list[Measured]] = {name: [] for name in programs}
+    for turn in range(repeat):
+        for name, program in programs.items():
+            runs[name].append(program(turn))
+    phrases, words = (
+        median(m.seconds for m in measured) for name, measured in runs.items() if name.startswith("KeyBERT")
+    )
+    return [_row(name, measured, documents, phrases, words) for name, measured in runs.items()]
+
+
+def _row(name: str, measured: list[Measured], documents: int, phrases: float, words: float) -> Row:
+    seconds = median(m.seconds for m in measured)
+    return {
+        "": name,
+        "seconds": seconds,
+        "documents/s": documents / seconds,
+        "call alone, s": median(m.work for m in measured),
+        "memory, MB": median(m.megabytes for m in measured),
+        "times KeyBERT 1-3": phrases / seconds,
+        "times its default": words / seconds,
+    }
