@@ -39,6 +39,7 @@ from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.windows import encode_documents
 
+TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
@@ -258,6 +259,7 @@ class Collection:
             self.name,
             lambda: self.encoder,
             tagger=self.settings.tagger,
+            workers=TAGGERS,
             keyphrases=self.settings.keyphrases,
             progress=progress,
         )

@@ -85,7 +85,9 @@ class Finisher:
                 live = self._fit(number)
             if live is None:
                 return False
-        documents = list(self.catalog.ids(self.collection, state=None if new else "mined"))
+        documents = list(self.catalog.ids(self.collection, state="mined"))
+        if new:
+            documents = sorted([*documents, *self.catalog.ids(self.collection, state="done")])
         with timed("assign"):
             self._refine(live, documents)
         with timed("consolidate"):

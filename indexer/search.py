@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from indexer.encoding import Encoder
-from indexer.engines.base import Clause, Engine, Filter, Fragment, Operator, SearchRequest, WordQuery
+from indexer.engines.base import Clause, Engine, Filter, Fragment, Operator, Ranking, SearchRequest, WordQuery
 from indexer.errors import QueryError
 from indexer.records import MetaValue, StoredDocument
 
@@ -219,7 +219,8 @@ def search(
         for name, ranking in (("words", answer.words), ("meaning", answer.meaning))
         if ranking is not None
     }
-    fused = _fuse({name: (ranking.ids, ranking.scores) for name, ranking in rankings.items()})
+    excluded = _excluded(engine, words, request) if answer.meaning is not None else frozenset()
+    fused = [hit for hit in _fuse(rankings) if hit[0] not in excluded]
     page = fused[offset : offset + limit]
     stored = {s.document.id: s for s in engine.documents([id_ for id_, _, _ in page])}
     fragments = engine.highlights(words, list(stored)) if by_words else {}
@@ -247,14 +248,22 @@ def _without_syntax(words: WordQuery, query: str) -> str:
     return kept.replace("*", " ").strip() or query
 
 
-def _fuse(
-    rankings: Mapping[str, tuple[Sequence[str], Sequence[float]]],
-) -> list[tuple[str, float, dict[str, int]]]:
+def _excluded(engine: Engine, words: WordQuery, request: SearchRequest) -> frozenset[str]:
+    """Documents with a word that the query excludes: a vector knows nothing of exclusions."""
+    unwanted = tuple(replace(clause, negated=False) for clause in words.clauses if clause.negated)
+    if not unwanted:
+        return frozenset()
+    query = WordQuery(unwanted, require_all=False)
+    answer = engine.search(SearchRequest(words=query, filters=request.filters, limit=DEEPEST))
+    return frozenset(answer.words.ids if answer.words else ())
+
+
+def _fuse(rankings: Mapping[str, Ranking]) -> list[tuple[str, float, dict[str, int]]]:
     """Join rankings by reciprocal rank; a single one keeps its own scores. Ties by id."""
     scores: dict[str, float] = {}
     ranks: dict[str, dict[str, int]] = {}
-    for name, (ids, own) in rankings.items():
-        for rank, (id_, score) in enumerate(zip(ids, own, strict=True), 1):
+    for name, ranking in rankings.items():
+        for rank, (id_, score) in enumerate(zip(ranking.ids, ranking.scores, strict=True), 1):
             gained = score if len(rankings) == 1 else 1 / (FUSION_CONSTANT + rank)
             scores[id_] = scores.get(id_, 0.0) + gained
             ranks.setdefault(id_, {})[name] = rank

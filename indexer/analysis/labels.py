@@ -78,7 +78,7 @@ def label_of(phrases: Sequence[str]) -> str:
     if not phrases:
         return "no phrases"
     first = phrases[0]
-    return first[0].upper() + first[1:]
+    return first[0].upper() + first[1:] if first.split()[0].islower() else first  # "mRNA levels" stays
 
 
 def _order(entry: tuple[float, str, str]) -> tuple[float, str]:

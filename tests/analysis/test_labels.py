@@ -1,0 +1,56 @@
+import numpy as np
+
+from indexer.analysis.labels import LabelMaker, PhraseCount, best_surface, label_of
+
+
+def axis(i):
+    return np.eye(2, dtype=np.float32)[i]
+
+
+def maker(sizes=None):
+    return LabelMaker({"a": axis(0), "b": axis(1)}, sizes or {"a": 30, "b": 30})
+
+
+def count(phrase, at=0, **topics):
+    return PhraseCount(phrase, {phrase: sum(topics.values())}, topics, axis(at))
+
+
+def test_typical_phrases_lead_and_common_ones_do_not():
+    labels = maker()
+    labels.add(count("solar wind", a=10))
+    labels.add(count("recent results", a=12, b=12))
+    assert labels.leading()["a"][0] == "solar wind"
+
+
+def test_no_two_topics_share_a_label():
+    labels = maker({"a": 40, "b": 20})
+    labels.add(PhraseCount("solar wind", {"solar wind": 18}, {"a": 10, "b": 8}, np.float32([0.7, 0.7])))
+    labels.add(count("magnetic storm", 1, b=3))
+    leading = labels.leading()
+    assert leading["a"][0] == "solar wind"
+    assert leading["b"][0] == "magnetic storm"
+
+
+def test_near_duplicates_are_listed_once():
+    labels = maker()
+    labels.add(count("solar wind", a=10))
+    labels.add(count("solar winds", a=5))
+    labels.add(count("wind", a=5))
+    assert labels.leading()["a"] == ("solar wind",)
+
+
+def test_a_phrase_of_one_document_does_not_label_a_large_topic():
+    labels = maker()
+    labels.add(count("strange thing", a=1))
+    assert labels.leading()["a"] == ()
+
+
+def test_the_surface_is_the_most_frequent_and_among_equals_the_plainest():
+    assert best_surface({"Solar Wind": 3, "solar wind": 3, "SOLAR WIND": 1}) == "solar wind"
+    assert best_surface({"NASA": 5, "nasa": 1}) == "NASA"
+
+
+def test_label_of_begins_with_a_capital_and_keeps_the_rest():
+    assert label_of(("solar wind", "x")) == "Solar wind"
+    assert label_of(("mRNA levels", "x")) == "mRNA levels"
+    assert label_of(()) == "no phrases"

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from indexer.analysis.lineage import TopicShape, likeness, trace
+
+
+def shape(i, *phrases):
+    return TopicShape(np.eye(4, dtype=np.float32)[i], phrases)
+
+
+OLD = [shape(0, "solar wind", "corona"), shape(1, "tax law", "income")]
+
+
+def test_unchanged_topics_are_kept_whatever_their_order():
+    heirs = trace(OLD, OLD[::-1])
+    assert [(o, n) for o, n, _ in heirs.kept] == [(0, 1), (1, 0)]
+    assert not heirs.born
+    assert not heirs.retired
+    assert all(score == pytest.approx(1.0) for *_, score in heirs.kept)
+
+
+def test_a_topic_like_no_other_is_born_and_one_without_heir_retires():
+    heirs = trace(OLD, [OLD[0], shape(2, "deep sea fish")])
+    assert [(o, n) for o, n, _ in heirs.kept] == [(0, 0)]
+    assert heirs.new == heirs.born == (1,)
+    assert heirs.retired == (1,)
+
+
+def test_a_topic_that_falls_in_two_is_kept_once_and_split_off_once():
+    half = TopicShape(np.array([0.8, 0, 0.6, 0], np.float32), ("solar wind",))
+    heirs = trace(OLD, [OLD[0], half, OLD[1]])
+    assert [(o, n) for o, n, _ in heirs.split] == [(0, 1)]
+    assert heirs.born == (1,)
+    assert heirs.new == ()
+
+
+def test_two_topics_that_become_one():
+    half = TopicShape(np.array([0.8, 0, 0.6, 0], np.float32), ("solar wind",))
+    heirs = trace([*OLD, half], OLD)
+    assert [(o, n) for o, n, _ in heirs.merged] == [(2, 0)]
+    assert heirs.retired == ()
+
+
+def test_the_first_topics_are_all_born():
+    assert trace([], OLD).born == (0, 1)
+    assert trace(OLD, []).retired == (0, 1)
+
+
+def test_word_order_and_plural_do_not_matter():
+    assert likeness([shape(0, "law of taxes")], [shape(0, "of tax law")])[0, 0] == pytest.approx(0.5)

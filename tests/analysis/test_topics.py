@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from indexer.analysis.topics import Sample, TopicFit, fit, vote
+from indexer.windows import unit
+
+
+def made_sample(groups=3, documents=20, phrases=5, dims=8, noise=0.15):
+    """Documents around `groups` orthogonal directions, with phrases around each document."""
+    rng = np.random.default_rng(0)
+    group = np.arange(groups * documents) % groups
+    vectors = unit(np.eye(dims)[group] + noise * rng.normal(size=(len(group), dims)))
+    rows = np.repeat(np.arange(len(group)), phrases)
+    mentions = unit(vectors[rows] + noise * rng.normal(size=(len(rows), dims)))
+    return Sample(mentions, np.ones(len(rows), np.float32), rows, vectors), group
+
+
+def test_fit_finds_the_number_and_the_members_of_clear_groups():
+    sample, group = made_sample()
+    fitted = fit(sample)
+    placed = fitted.place(sample.vectors, sample.documents[sample.document])
+    assert len(fitted) == 3
+    within = placed.topic >= 0
+    pairs = set(zip(group[sample.document][within].tolist(), placed.topic[within].tolist(), strict=True))
+    assert len(pairs) == 3  # one topic for each group
+    assert within.mean() > 0.9
+
+
+def test_the_same_sample_gives_the_same_fit():
+    sample, _ = made_sample()
+    one, two = fit(sample, 3), fit(sample, 3)
+    assert np.array_equal(one.mapped, two.mapped)
+    assert one.reach == two.reach
+
+
+def test_fit_takes_the_number_that_was_asked_for():
+    sample, _ = made_sample()
+    assert len(fit(sample, 5)) == 5
+
+
+@pytest.mark.parametrize("documents", [1, 2, 5])
+def test_a_handful_of_documents_is_one_topic(documents):
+    sample, _ = made_sample(groups=1, documents=documents)
+    assert len(fit(sample)) == 1
+
+
+def test_never_more_topics_than_documents():
+    sample, _ = made_sample(groups=1, documents=2)
+    assert len(fit(sample, 10)) == 2
+
+
+def test_arrays_round_trip():
+    sample, _ = made_sample()
+    fitted = fit(sample, 3)
+    again = TopicFit.from_arrays(fitted.arrays())
+    assert np.array_equal(again.centroids, fitted.centroids)
+    assert again.reach == pytest.approx(fitted.reach, abs=1e-6)
+
+
+def test_place_by_hand():
+    # No projection, two centroids on the axes; document and phrase are the same vector.
+    plain = TopicFit(np.zeros(2, np.float32), np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32),
+                     np.eye(2, dtype=np.float32), reach=0.9)  # fmt: skip
+    vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
+    placed = plain.place(vectors, vectors)
+    assert placed.topic.tolist() == [0, -1]  # .8 is beyond the reach of .9
+    assert placed.similarity.tolist() == pytest.approx([1.0, 0.8])
+    assert placed.runner_up.tolist() == [1, 0]
+    assert placed.margin.tolist() == pytest.approx([1.0, 0.2])
+
+
+def test_vote_by_hand():
+    assert vote([0, 0, 1], [1.0, 2.0, 1.0]) == [(0, 0.75), (1, 0.25)]
+
+
+def test_vote_drops_topics_that_are_only_touched_on():
+    assert vote([0, 1], [9.0, 1.0]) == [(0, 0.9)]
+
+
+def test_a_document_with_most_of_its_vote_out_of_reach_has_no_topic():
+    assert vote([-1, -1, 0], [1.0, 1.0, 1.0]) == []
+    assert vote([-1, 0], [1.0, 1.0]) == [(0, 0.5)]
+
+
+def test_no_phrases_no_topic():
+    assert vote([], []) == []

@@ -1,0 +1,308 @@
+"""The whole way through one collection: real tagger, catalog and engine; an encoder without a model."""
+
+import json
+
+import pytest
+from hash_encoder import HashEncoder
+
+from indexer.collection import Collection
+from indexer.engines.local import LocalEngine
+from indexer.errors import NotFound, QueryError
+from indexer.records import Document
+
+SUBJECTS = {
+    "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",
+    "law": "Tax law sets the income tax rate, and a tax court decides about every disputed tax bill.",
+    "sea": "Deep sea fish live near hydrothermal vents, where the ocean floor feeds marine bacteria.",
+}
+
+
+def made(number=30):
+    names = list(SUBJECTS)
+    return [
+        {
+            "id": f"d{i:02}",
+            "title": f"Report {i} about {names[i % 3]}",
+            "text": f"{SUBJECTS[names[i % 3]]} Station {i} reports new measurements.",
+            "kind": names[i % 3],
+            "year": 2000 + i,
+        }
+        for i in range(number)
+    ]
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch):
+    fake = HashEncoder()
+    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: fake)
+    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+    return fake
+
+
+@pytest.fixture(autouse=True)
+def no_worker_process(monkeypatch):
+    """Tagging in this process: starting another one takes a second."""
+    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+
+
+def opened(home):
+    return Collection.open(home=home)
+
+
+def state(collection):
+    """Everything that an undisturbed and a disturbed run must have in common."""
+    documents = {
+        s.document.id: (
+            s.document.content_hash,
+            [(k.text, k.score, k.places) for k in s.keyphrases],
+            s.topics,
+        )
+        for s in collection.documents()
+    }
+    phrases = sorted(
+        (p.phrase, p.documents, p.surfaces, p.topics)
+        for p in collection.engine.phrases(list(collection.engine.phrase_ids()))
+    )
+    topics = sorted((t.id, t.label, t.size, t.phrases) for t in collection.topics())
+    return documents, phrases, topics
+
+
+def test_index_mines_topics_keyphrases_and_phrases(tmp_path):
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        report = collection.index([source], topics=3)
+        assert (report.read, report.new, report.mined, report.failed) == (30, 30, 30, 0)
+        kinds = {
+            topic.id: {s.document.meta["kind"] for s in collection.topic(topic.id, documents=30).documents}
+            for topic in collection.topics()
+        }
+        assert sorted(map(len, kinds.values())) == [1, 1, 1]
+        stored = collection.document("d00")
+        assert all(k.present for k in stored.keyphrases)
+        for keyphrase in stored.keyphrases:
+            for place in keyphrase.places:
+                field = getattr(stored.document, place.field)
+                assert field[place.start : place.end].lower().split()[-1][:3] in keyphrase.text.lower()
+
+
+def test_places_are_exact(tmp_path):
+    source = write(tmp_path / "a.jsonl", made(3))
+    with opened(tmp_path / "home") as collection:
+        collection.index([source])
+        stored = collection.document("d00")
+        first = {k.text: k.places[0] for k in stored.keyphrases}
+        for text, place in first.items():
+            assert getattr(stored.document, place.field)[place.start : place.end] == text
+
+
+def test_the_same_again_changes_nothing_and_encodes_nothing(tmp_path, encoder):
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        collection.index([source])
+        before, windows = state(collection), len(encoder.windows)
+        again = collection.index([source])
+        assert again.nothing_changed
+        assert again.unchanged == 30
+        assert len(encoder.windows) == windows
+        assert state(collection) == before
+
+
+def test_only_what_changed_is_done_again(tmp_path, encoder):
+    records = made()
+    source = write(tmp_path / "a.jsonl", records)
+    with opened(tmp_path / "home") as collection:
+        collection.index([source])
+        windows = len(encoder.windows)
+        records[0]["text"] = "A tax court decides about tax law."
+        del records[1]
+        records.append({"id": "new", "text": "Solar wind and solar corona."})
+        write(source, records)
+        report = collection.index([source])
+        assert (report.new, report.changed, report.unchanged, report.deleted, report.mined) == (
+            1,
+            1,
+            28,
+            0,
+            2,
+        )
+        assert len(encoder.windows) == windows + 2
+        assert collection.document("d01")  # nothing is removed without being asked
+        assert collection.index([source], delete_missing=True).deleted == 1
+        with pytest.raises(NotFound):
+            collection.document("d01")
+
+
+def test_phrases_follow_their_documents(tmp_path):
+    records = made()
+    source = write(tmp_path / "a.jsonl", records)
+    with opened(tmp_path / "home") as collection:
+        collection.index([source])
+        found = {p.phrase: p.documents for p, _ in collection.phrases("solar wind", limit=1)}
+        assert found == {"solar wind": 10}
+        records[0]["text"] = "Nothing of that kind any more, only dry land."
+        write(source, records[:-3])  # d27, another one about space, goes
+        collection.index([source], delete_missing=True)
+        found = {p.phrase: p.documents for p, _ in collection.phrases("solar wind", limit=1)}
+        assert found == {"solar wind": 8}
+
+
+def test_new_documents_join_the_topics_there_are(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        before = {t.id: t.size for t in collection.topics()}
+        record = {"id": "x", "text": SUBJECTS["law"]}
+        collection.index([write(tmp_path / "b.jsonl", [record])])
+        after = {t.id: t.size for t in collection.topics()}
+        (topic,) = collection.document("x").topics
+        assert after == before | {topic.topic_id: before[topic.topic_id] + 1}
+        assert "law" in {s.document.meta.get("kind") for s in collection.topic(topic.topic_id).documents}
+
+
+@pytest.mark.parametrize("broken", ["write_mined", "refine", "write_phrases", "write_topics"])
+def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, broken):
+    source = write(tmp_path / "a.jsonl", made(150))
+    with opened(tmp_path / "whole") as collection:
+        collection.index([source])
+        expected = state(collection)
+
+    calls = []
+    real = getattr(LocalEngine, broken)
+
+    def once(self, *arguments):
+        calls.append(1)
+        if len(calls) == (2 if broken == "write_mined" else 1):
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(LocalEngine, broken, once)
+    with opened(tmp_path / "broken") as collection:
+        with pytest.raises(KeyboardInterrupt):
+            collection.index([source])
+        report = collection.index([source])
+        assert report.unchanged == 150
+        assert state(collection) == expected
+
+
+def test_bad_lines_go_to_the_dead_letters_and_retry_takes_them_out(tmp_path):
+    source = tmp_path / "a.jsonl"
+    good = [json.dumps(r) for r in made(5)]
+    source.write_text("\n".join([*good, "{broken", '{"id": "no text"}']) + "\n", encoding="utf-8")
+    with opened(tmp_path / "home") as collection:
+        report = collection.index([source])
+        assert (report.new, report.failed) == (5, 2)
+        assert [line.split(": ")[0].rsplit(":", 1)[1] for line in report.problems] == ["6", "7"]
+        assert len(collection.dead_letters()) == 2
+        source.write_text(
+            "\n".join([*good, '{"id": "x", "text": "Mended tax law."}']) + "\n", encoding="utf-8"
+        )
+        again = collection.retry()
+        assert (again.new, again.failed) == (1, 0)
+        assert collection.dead_letters() == []
+
+
+def test_a_document_that_the_encoder_fails_on_does_not_take_others_with_it(tmp_path, encoder, monkeypatch):
+    real = encoder.encode
+
+    def choke(windows):
+        if any("poison" in window.text for window in windows):
+            raise RuntimeError("out of memory")
+        return real(windows)
+
+    monkeypatch.setattr(encoder, "encode", choke)
+    records = [*made(4), {"id": "bad", "text": "A poison pill."}]
+    with opened(tmp_path / "home") as collection:
+        report = collection.index([write(tmp_path / "a.jsonl", records)])
+        assert (report.mined, report.failed) == (4, 1)
+        (letter,) = collection.dead_letters()
+        assert (letter.document_id, letter.stage) == ("bad", "encode")
+        assert "out of memory" in letter.reason
+        monkeypatch.setattr(encoder, "encode", real)
+        assert collection.retry().mined == 1
+        assert collection.dead_letters() == []
+        assert collection.document("bad").keyphrases
+
+
+def test_why_names_the_phrases_that_voted(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        why = collection.why("d01")
+        assert why.topics[0][0].id == collection.document("d01").topics[0].topic_id
+        assert sum(v.weight for v in why.votes) == pytest.approx(1.0, abs=1e-4)
+        assert all(v.topic is None or v.similarity >= why.reach for v in why.votes)
+        assert why.bundle == HashEncoder.bundle
+        with pytest.raises(NotFound, match="no document 'nobody'"):
+            collection.why("nobody")
+
+
+def test_phrases_in_context_need_one_mark(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())])
+        rows = collection.phrases_in("The [[solar wind]] is strong.", limit=3)
+        assert rows[0][0].phrase == "solar wind"
+        assert rows[0][0].sentence.startswith("The solar wind")
+        for text in ("no mark", "[[two]] [[marks]]", "[[ ]]"):
+            with pytest.raises(QueryError, match="Exactly one phrase"):
+                collection.phrases_in(text)
+
+
+def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        collection.index([source], topics=3)
+        law = collection.document("d01").topics[0].topic_id
+        collection.rename_topic(law, "All about taxes")
+        ids = {t.id for t in collection.topics()}
+        report = collection.index([source], refit=True, topics=3)
+        assert report.new_fit
+        assert {t.id for t in collection.topics()} == ids
+        assert next(t for t in collection.topics() if t.id == law).label == "All about taxes"
+        with pytest.raises(QueryError, match="Another topic"):
+            collection.rename_topic(next(iter(ids - {law})), "all about TAXES")
+
+
+def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        collection.index([source], topics=3)
+        law, sea = (collection.document(d).topics[0].topic_id for d in ("d01", "d02"))
+        topic, changed = collection.merge_topics(law, [sea])
+        assert (topic.id, topic.size, changed) == (law, 20, 10)
+        assert collection.topic_id(sea) == law
+        assert len(collection.topics()) == 2
+        collection.index([write(tmp_path / "b.jsonl", [{"id": "x", "text": SUBJECTS["sea"]}])])
+        assert collection.document("x").topics[0].topic_id == law
+
+
+def test_keyphrases_of_one_text_store_nothing(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        found = collection.keyphrases(Document("", SUBJECTS["space"]), limit=3)
+        assert len(found) == 3
+        assert collection.status().engine.documents == 0
+
+
+def test_plan_counts_and_writes_nothing(tmp_path):
+    records = made()
+    source = write(tmp_path / "a.jsonl", records)
+    with opened(tmp_path / "home") as collection:
+        collection.index([source])
+        records[0]["text"] = "Other words."
+        write(source, [*records[:-1], {"id": "x", "text": "New words."}])
+        before = state(collection)
+        plan = collection.plan([source])
+        assert (plan.documents, plan.new, plan.changed, plan.unchanged, plan.missing) == (30, 1, 1, 28, 1)
+        assert state(collection) == before
+
+
+def test_an_empty_collection_answers_everything(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        assert collection.index([write(tmp_path / "a.jsonl", [])]).nothing_changed
+        assert collection.topics() == []
+        assert collection.search("anything").hits == ()
+        assert collection.phrases("anything") == []
+        assert collection.phrases_in("[[anything]]") == []
+        assert collection.status().topics == 0
