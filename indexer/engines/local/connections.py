@@ -101,14 +101,21 @@ class Connections:
                 self._give(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, all or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes."""
+    def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction, all or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes.
+
+        `durable`: it is on the disk when the block ends, for those who then delete what it replaces.
+        """
         with translated(self.file, self.wait), self._write_lock:
             connection = self._take()
             try:
+                if durable:
+                    connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
                 connection.execute("COMMIT")
+                if durable:
+                    connection.execute("PRAGMA synchronous = NORMAL")
             finally:
                 self._give(connection)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -18,10 +19,19 @@ from indexer.engines.base import (
     SearchRequest,
     WordQuery,
 )
-from indexer.engines.local import compaction, mined, phrases, schema, search, texts
+from indexer.engines.local import (
+    compaction,
+    mention_rows,
+    mined,
+    phrase_rows,
+    schema,
+    search,
+    texts,
+    topic_rows,
+)
 from indexer.engines.local.connections import Connections, translated
-from indexer.engines.local.rows import doc_numbers
-from indexer.engines.local.vectors import Vectors, unit
+from indexer.engines.local.lookup import doc_numbers
+from indexer.engines.local.vectors import Vectors, missing, unit
 from indexer.engines.local.words import highlights
 from indexer.records import (
     Document,
@@ -79,6 +89,22 @@ class LocalEngine:
         with self._connections.writing() as connection:
             schema.prepare(connection, file, self.dims)
 
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A snapshot of the tables, with the vector files that belong to it open."""
+        with self._connections.reading() as connection:
+            for attempt in range(3):
+                try:
+                    self._vectors.hold(connection)
+                    break
+                except FileNotFoundError as error:
+                    # Compaction may have removed a file between our reading its name and opening it.
+                    if attempt == 2:
+                        raise missing(Path(error.filename), "is not there") from error
+                    connection.execute("ROLLBACK")
+                    connection.execute("BEGIN")
+            yield connection
+
     # -- writing ---------------------------------------------------------------------------------------------
 
     def store(self, documents: Sequence[Document]) -> list[Refused]:
@@ -103,16 +129,16 @@ class LocalEngine:
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
         for batch in _batches(rows, 2_000):
             with self._connections.writing() as connection:
-                phrases.write(connection, self._vectors, batch)
+                phrase_rows.write(connection, self._vectors, batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in _batches(ids, 5_000):
             with self._connections.writing() as connection:
-                phrases.delete(connection, batch)
+                phrase_rows.delete(connection, batch)
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
-            phrases.write_topics(connection, topics, self.dims)
+            topic_rows.write(connection, topics, self.dims)
 
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
@@ -124,7 +150,7 @@ class LocalEngine:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def info(self) -> EngineInfo:
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             counts = {
                 table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                 for table in ("documents", "mined", "phrases", "topics")
@@ -141,7 +167,7 @@ class LocalEngine:
         )
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             docs = doc_numbers(connection, ids)
             found = dict(texts.read(connection, list(docs.values())))
             extra = mined.of_docs(connection, list(docs.values()))
@@ -161,7 +187,7 @@ class LocalEngine:
     def document_ids(self) -> Iterator[str]:
         last = ""
         while True:
-            with self._connections.reading() as connection:
+            with self._reading() as connection:
                 page = texts.all_ids(connection, last)
             if not page:
                 return
@@ -169,8 +195,8 @@ class LocalEngine:
             last = page[-1]
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
-        with self._connections.reading() as connection:
-            groups = list(mined.of_documents(connection, self._vectors, document_ids))
+        with self._reading() as connection:
+            groups = list(mention_rows.of_documents(connection, self._vectors, document_ids))
         return [row for group in groups for row in group]
 
     def mentions_by_phrase(
@@ -180,30 +206,30 @@ class LocalEngine:
         last = ""
         given = iter(sorted(set(phrase_ids))) if phrase_ids is not None else None
         while True:
-            with self._connections.reading() as connection:
+            with self._reading() as connection:
                 if given is None:
-                    page = mined.page_of_phrases(connection, last)
+                    page = mention_rows.page_of_phrases(connection, last)
                 else:
-                    page = list(islice(given, mined.PHRASES_AT_ONCE))
+                    page = list(islice(given, mention_rows.PHRASES_AT_ONCE))
                 if not page:
                     return
-                groups = mined.by_phrase(connection, self._vectors, page, limit)
+                groups = mention_rows.by_phrase(connection, self._vectors, page, limit)
             yield from groups
             last = page[-1]
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
-        with self._connections.reading() as connection:
-            return mined.frequencies(connection, phrase_ids)
+        with self._reading() as connection:
+            return mention_rows.frequencies(connection, phrase_ids)
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
-        with self._connections.reading() as connection:
-            return phrases.read(connection, self._vectors, ids)
+        with self._reading() as connection:
+            return phrase_rows.read(connection, self._vectors, ids)
 
     def changed_phrases(self) -> Iterator[str]:
         last = -1
         while True:
-            with self._connections.reading() as connection:
-                page = phrases.page_of_changed(connection, last)
+            with self._reading() as connection:
+                page = phrase_rows.page_of_changed(connection, last)
             if not page:
                 return
             yield from (id_ for _, id_ in page)
@@ -212,41 +238,41 @@ class LocalEngine:
     def phrase_ids(self) -> Iterator[str]:
         last = ""
         while True:
-            with self._connections.reading() as connection:
-                page = phrases.page_of_ids(connection, last)
+            with self._reading() as connection:
+                page = phrase_rows.page_of_ids(connection, last)
             if not page:
                 return
             yield from page
             last = page[-1]
 
     def topics(self) -> list[Topic]:
-        with self._connections.reading() as connection:
-            return phrases.read_topics(connection)
+        with self._reading() as connection:
+            return topic_rows.read(connection)
 
     def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
-        with self._connections.reading() as connection:
-            return phrases.topic_documents(connection, topic_id, limit)
+        with self._reading() as connection:
+            return topic_rows.documents(connection, topic_id, limit)
 
     # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> SearchAnswer:
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             return search.search(connection, self._vectors, request)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
     ) -> Mapping[str, tuple[Fragment, ...]]:
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             return highlights(connection, words, ids, fragments)
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             return search.nearest_phrases(connection, self._vectors, vector, limit)
 
     def nearest_mentions(
         self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
     ) -> list[tuple[MentionRow, float]]:
-        with self._connections.reading() as connection:
+        with self._reading() as connection:
             return search.nearest_mentions(connection, self._vectors, vector, limit, filters)
 
 

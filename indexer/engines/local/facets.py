@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.local.filters import Docs, column
-from indexer.engines.local.rows import numbers
+from indexer.engines.local.lookup import numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD
 from indexer.engines.local.values import meta_name
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Filter, Ranking, SearchAnswer, SearchRequest, WordQuery
-from indexer.engines.local import facets, filters, mined, phrases, words
+from indexer.engines.local import facets, filters, mention_rows, phrase_rows, words
 from indexer.engines.local.filters import Docs, Mask, column
-from indexer.engines.local.rows import doc_ids, numbers
-from indexer.engines.local.vectors import Slots, Vectors, nearest
+from indexer.engines.local.lookup import doc_ids, numbers
+from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
@@ -167,14 +167,14 @@ def nearest_phrases(
     owners: dict[int, str] = {}
 
     def alive(wanted: Slots) -> Iterable[int]:
-        owners.update(phrases.ids_by_slot(connection, wanted.tolist()))
+        owners.update(phrase_rows.ids_by_slot(connection, wanted.tolist()))
         return owners
 
     slots, scores = nearest(matrix, query, limit, alive=alive)
     best = sorted(
         (-score, owners[slot]) for slot, score in zip(slots.tolist(), scores.tolist(), strict=True)
     )[:limit]
-    rows = phrases.read(connection, vectors, [id_ for _, id_ in best])
+    rows = phrase_rows.read(connection, vectors, [id_ for _, id_ in best])
     return [(row, -score) for row, (score, _) in zip(rows, best, strict=True)]
 
 
@@ -208,7 +208,7 @@ def nearest_mentions(
         return owners
 
     found, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
-    rows = mined.by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
+    rows = mention_rows.by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
     ranked = sorted(
         zip(rows, scores.tolist(), strict=True),
         key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id),
@@ -224,7 +224,7 @@ def _ranges(first: Docs, count: Docs) -> Slots:
 
 
 def _checked(query: Vector, dims: int) -> Vector:
-    reason = mined.bad_vector(query, dims)
+    reason = bad_vector(query, dims)
     if reason:
         raise MappingMismatch(
             f"The search cannot be made: {reason}.",

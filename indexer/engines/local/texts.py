@@ -10,7 +10,7 @@ from typing import Any
 from indexer.engines.base import Refused
 from indexer.engines.local import mined
 from indexer.engines.local.facets import replace_codes
-from indexer.engines.local.rows import doc_numbers, numbers, select, unencodable
+from indexer.engines.local.lookup import doc_numbers, numbers, select, unencodable
 from indexer.engines.local.values import Dictionary, meta_values
 from indexer.records import Document
 

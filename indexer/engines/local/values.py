@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import LONGEST_VALUE
-from indexer.engines.local.rows import select
+from indexer.engines.local.lookup import select
 from indexer.engines.local.schema import FIELD_BITS, KEYPHRASE, TOPIC
 from indexer.records import Keyphrase, MetaValue, TopicWeight
 

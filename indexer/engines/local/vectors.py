@@ -6,10 +6,13 @@ commits, so a process killed at any moment leaves at most rows that nobody names
 
 from __future__ import annotations
 
+import mmap
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numkong
@@ -19,11 +22,15 @@ from numpy.typing import NDArray
 from indexer.errors import EngineUnavailable
 from indexer.records import Vector
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+
 Half = NDArray[np.float16]
 Slots = NDArray[np.int64]
 
 BLOCK = 65_536  # rows scored at once by one thread
 THREADS = min(4, os.cpu_count() or 1)
+LARGEST = 65_504.0  # of float16
+COPIED = 8_192  # rows copied at once by compaction
 GATHER_BELOW = 8  # fetch the allowed rows alone when they are less than 1 in 8
 
 # A scanned score differs from the exact one by less than this: the query is rounded to float16 (at most 2^-11
@@ -32,41 +39,46 @@ SCAN_ERROR = 1e-3
 
 
 class VectorFile:
-    """One file of float16 rows [rows, dims], read through a memory map."""
+    """One file of float16 rows [rows, dims], read through a memory map.
+
+    The file stays open for reading, so that a search that is under way when another process compacts the collection
+    goes on with the rows it began with.
+    """
 
     def __init__(self, path: Path, dims: int) -> None:
         self.path = path
-        self.dims = dims
+        self.row_bytes = dims * 2
+        self._dims = dims
         self._map: Half | None = None
+        self._handle: int | None = None
+
+    def open(self) -> int:
+        """Raises FileNotFoundError when the file is not there (any more)."""
+        if self._handle is None:
+            self._handle = os.open(self.path, os.O_RDONLY | _BINARY)
+            weakref.finalize(self, os.close, self._handle)
+        return self._handle
 
     def write(self, start: int, rows: Half) -> None:
         """Put `rows` at row number `start`, and on the disk."""
-        data = rows.view(np.uint8).data.cast("B")
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            os.lseek(handle, start * self.dims * 2, os.SEEK_SET)
-            while data:
-                data = data[os.write(handle, data) :]
+        with _opened(self.path, os.O_WRONLY | os.O_CREAT) as handle:
+            os.lseek(handle, start * self.row_bytes, os.SEEK_SET)
+            _write_all(handle, rows)
             os.fsync(handle)
-        finally:
-            os.close(handle)
+        if start == 0:
+            _sync_folder(self.path.parent)
 
     def rows(self, count: int) -> Half:
         """The first `count` rows. Nothing is read before it is touched."""
         if count == 0:
-            return np.empty((0, self.dims), np.float16)
+            return np.empty((0, self._dims), np.float16)
         if self._map is None or len(self._map) < count:
-            try:
-                size = self.path.stat().st_size // (self.dims * 2)
-            except FileNotFoundError:
-                size = 0
+            size = os.fstat(self.open()).st_size // self.row_bytes
             if size < count:
-                raise EngineUnavailable(
-                    f"{self.path} has {size} rows, {count} were written: the file was removed or cut.",
-                    hint=f"Put back a copy of {self.path.parent}, or move it away and index again.",
-                )
-            self._map = np.memmap(self.path, dtype=np.float16, mode="r", shape=(size, self.dims))
-        return np.asarray(self._map)[:count]
+                raise missing(self.path, f"has {size} rows where {count} were written")
+            mapped = mmap.mmap(self.open(), size * self.row_bytes, access=mmap.ACCESS_READ)
+            self._map = np.frombuffer(mapped, np.float16).reshape(size, self._dims)
+        return self._map[:count]
 
 
 class Vectors:
@@ -76,6 +88,18 @@ class Vectors:
         self.folder = folder
         self.dims = dims
         self._files: dict[str, VectorFile] = {}
+
+    def hold(self, connection: sqlite3.Connection) -> None:
+        """Open the files that this snapshot names: after that, it does no harm when they are removed.
+
+        Raises FileNotFoundError when that has happened already; a new snapshot then names others.
+        """
+        named = dict(connection.execute("SELECT name, rows FROM vector_files"))
+        for name, rows in named.items():
+            if rows:
+                self._file(name).open()
+        while len(self._files) > 3 * len(named):  # of old snapshots, which have ended long ago
+            self._files.pop(next(name for name in list(self._files) if name not in named), None)
 
     def append(self, connection: sqlite3.Connection, kind: str, vectors: NDArray[np.float32]) -> int:
         """Write `vectors` [n, dims] behind the others, in a transaction; returns the slot of the first."""
@@ -90,19 +114,86 @@ class Vectors:
         name, rows = _located(connection, kind)
         return self._file(name).rows(rows)
 
+    def rewrite(self, connection: sqlite3.Connection, kind: str, slots: Slots) -> None:
+        """Keep only these rows, in this order, in a new file; the old one stays until `remove_unused`."""
+        name, rows = _located(connection, kind)
+        number = int(name.removesuffix(".f16").rpartition("-")[2]) + 1
+        new = f"{kind}-{number}.f16"
+        old = self._file(name).rows(rows)
+        self._files.pop(new, None)
+        # Left over from a compaction that was killed? Then another process may still look at it: a new file.
+        (self.folder / new).unlink(missing_ok=True)
+        with _opened(self.folder / new, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as handle:
+            for part in np.split(slots, range(COPIED, len(slots), COPIED)):
+                _write_all(handle, old[part])
+            os.fsync(handle)
+        _sync_folder(self.folder)
+        connection.execute(
+            "UPDATE vector_files SET name = ?, rows = ? WHERE kind = ?", (new, len(slots), kind)
+        )
+
+    def remove_unused(self, connection: sqlite3.Connection) -> None:
+        """Delete files that no row names. Inside a write transaction: nobody is making a new one then."""
+        named = {name for (name,) in connection.execute("SELECT name FROM vector_files")}
+        for path in self.folder.glob("*.f16"):
+            if path.name not in named:
+                with suppress(PermissionError):  # Windows: somebody still reads it; the next time, then
+                    path.unlink()
+
     def _file(self, name: str) -> VectorFile:
-        file = self._files.get(name)
-        if file is None:
-            file = self._files[name] = VectorFile(self.folder / name, self.dims)
-        return file
+        return self._files.setdefault(name, VectorFile(self.folder / name, self.dims))
 
     def close(self) -> None:
         self._files.clear()
 
 
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    handle = os.open(path, flags | _BINARY, 0o666)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names of new files outlive a power cut. Windows has no such call, and needs none."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _write_all(handle: int, rows: Half) -> None:
+    data = np.ascontiguousarray(rows).view(np.uint8).data.cast("B")
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def missing(path: Path, what: str) -> EngineUnavailable:
+    return EngineUnavailable(
+        f"{path} {what}: the file was removed or cut.",
+        hint=f"Put back a copy of {path.parent}, or move it away and index again.",
+    )
+
+
 def _located(connection: sqlite3.Connection, kind: str) -> tuple[str, int]:
     name, rows = connection.execute("SELECT name, rows FROM vector_files WHERE kind = ?", (kind,)).fetchone()
     return name, rows
+
+
+def bad_vector(vector: Vector, dims: int) -> str:
+    """Why a vector cannot be stored; empty when it can."""
+    if vector.shape != (dims,):
+        return f"a vector has {vector.size} numbers, the collection has {dims}"
+    return "" if storable(vector) else "a vector has NaN, infinity or far too large numbers in it"
+
+
+def storable(vectors: NDArray[np.float32]) -> bool:
+    """Whether all numbers are finite in float16 too."""
+    return bool(vectors.min() > -LARGEST and vectors.max() < LARGEST)  # NaN survives both and is neither
 
 
 def to_half(vectors: NDArray[np.float32]) -> Half:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from indexer.engines.base import Clause, Fragment, WordQuery
 from indexer.engines.local import texts
-from indexer.engines.local.rows import select, unencodable
+from indexer.engines.local.lookup import select, unencodable
 
 TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts as three in the text
 FRAGMENT = 240  # characters of a fragment, about two sentences

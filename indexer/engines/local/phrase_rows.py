@@ -1,22 +1,44 @@
-"""Phrase rows and topics: what the collection as a whole has."""
+"""Phrases: their names, their rows, and the list of rows that are out of date."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.engines.base import Ranking
-from indexer.engines.local.mined import bad_vector, known_names, name_codes
-from indexer.engines.local.rows import numbers, unencodable
-from indexer.engines.local.schema import FIELD_BITS, TOPIC_FIELD
-from indexer.engines.local.vectors import Vectors, unit
+from indexer.engines.local.lookup import numbers, select, unencodable
+from indexer.engines.local.vectors import Vectors, bad_vector, unit
 from indexer.errors import WriteRefused
-from indexer.records import PhraseRow, Topic
+from indexer.records import PhraseRow
 
 _PAGE = 1_000
+
+
+def known_names(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
+    """Row numbers of the phrases that were stored before."""
+    known = [id_ for id_ in ids if not unencodable(id_)]
+    return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", known))
+
+
+def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> dict[str, int]:
+    """Row numbers of phrases (id ► normal form), made when they are new."""
+    codes = known_names(connection, phrases)
+    (last,) = connection.execute("SELECT coalesce(max(code), 0) FROM names").fetchone()
+    new = [
+        (code, id_, phrases[id_])
+        for code, id_ in enumerate(sorted(id_ for id_ in phrases if id_ not in codes), last + 1)
+    ]
+    connection.executemany("INSERT INTO names VALUES (?, ?, ?)", new)
+    return codes | {id_: code for code, id_, _ in new}
+
+
+def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
+    """Put phrases on the list of those whose row in `phrases` is out of date."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO changed_phrases VALUES (?)", [(code,) for code in sorted(codes)]
+    )
 
 
 def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[PhraseRow]) -> None:
@@ -107,74 +129,6 @@ def page_of_ids(connection: sqlite3.Connection, after: str) -> list[str]:
         (after, _PAGE),
     )
     return [id_ for (id_,) in rows]
-
-
-# -- topics --------------------------------------------------------------------------------------------------
-
-
-def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: int) -> None:
-    """Make these the topics of the collection."""
-    for topic in topics:
-        reason = bad_vector(topic.centroid, dims) or unencodable(
-            "\n".join([topic.id, topic.label, *topic.phrases])
-        )
-        if reason:
-            raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
-    connection.execute("DELETE FROM topics")
-    connection.executemany(
-        "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?)",
-        [
-            (
-                t.id,
-                t.label,
-                _json(t.phrases),
-                t.size,
-                t.centroid.astype("<f4").tobytes(),
-                int(t.named_by_hand),
-            )
-            for t in topics
-        ],
-    )
-
-
-def read_topics(connection: sqlite3.Connection) -> list[Topic]:
-    """All topics, largest first."""
-    rows = connection.execute(
-        "SELECT id, label, phrases, size, centroid, named FROM topics ORDER BY size DESC, id"
-    )
-    return [
-        Topic(
-            id_,
-            label,
-            tuple(json.loads(phrases)),
-            size,
-            np.frombuffer(centroid, "<f4").astype(np.float32),
-            bool(named),
-        )
-        for id_, label, phrases, size, centroid, named in rows
-    ]
-
-
-def topic_documents(connection: sqlite3.Connection, topic_id: str, limit: int) -> Ranking:
-    """Documents that have the topic, heaviest first."""
-    rows = connection.execute(
-        "SELECT d.id, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
-        "JOIN documents d ON d.doc = v.doc WHERE t.field = ? AND t.value = ? "
-        "ORDER BY v.weight DESC, d.id LIMIT ?",
-        (TOPIC_FIELD, topic_id, max(limit, 0)),
-    ).fetchall()
-    (total,) = connection.execute(
-        "SELECT count(*) FROM doc_values "
-        "WHERE code = (SELECT code FROM facet_values WHERE field = ? AND value = ?)",
-        (TOPIC_FIELD, topic_id),
-    ).fetchone()
-    return Ranking(tuple(id_ for id_, _ in rows), tuple(weight for _, weight in rows), total)
-
-
-def topic_ids(connection: sqlite3.Connection) -> dict[int, str]:
-    """Topics as mentions refer to them."""
-    rows = connection.execute("SELECT code, value FROM facet_values WHERE field = ?", (TOPIC_FIELD,))
-    return {code & ((1 << FIELD_BITS) - 1): value for code, value in rows}
 
 
 def _json(items: Sequence[str]) -> str:
