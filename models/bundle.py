@@ -170,7 +170,7 @@ def read_bundle(folder: Path) -> Bundle:
     if found != FORMAT:
         raise BundleIncompatible(
             f"Bundle '{folder.name}' has format {found}; this version reads up to {FORMAT}.",
-            hint="Upgrade: pip install --upgrade indexer. Or train again: indexer train --help.",
+            hint="Upgrade: pip install --upgrade indexer. Or train the bundle again.",
         )
     return replace(_checked(path, card), folder=folder)
 

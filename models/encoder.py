@@ -116,7 +116,7 @@ class WindowEncoder:
     def _phrase_means(self, batch: Batch, output: Output) -> Floats:
         """Mean over the tokens of each row, the special ones only where the bundle says so."""
         shares = _shares(batch.mask, batch.words, specials=self._bundle.pooling.phrase_specials)
-        means: Floats = np.matmul(shares[:, None, :], output.tokens)[:, 0, :]  # [batch, dims]
+        means: Floats = np.einsum("bl,bld->bd", shares, output.tokens)
         return means
 
     def _pooled(self, texts: Sequence[str], means: Callable[[Batch, Output], Floats]) -> Floats:

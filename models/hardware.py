@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -82,6 +83,11 @@ def multiplies_int8_exactly() -> bool:
 def multiplies_bfloat16() -> bool:
     """Whether there are units that make bfloat16 faster than float32. (AVX-512's instructions alone do not.)"""
     return bool({"amx_bf16", "bf16"} & cpu_flags())
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA driver is there. torch would know for sure, and takes seconds to import."""
+    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
 
 
 @cache

@@ -38,7 +38,9 @@ def load_encoder(
 def make_backend(bundle: Bundle, name: str, *, home: Path, threads: int) -> Backend:
     """Load the network of a bundle for one backend."""
     if name == "auto":
-        name = "torch-fp32"
+        from models.calibrate import chosen_backend
+
+        name = chosen_backend(bundle, home, threads)
     if name not in NAMES:
         raise BackendUnavailable(f"There is no backend '{name}'. Available: auto, {', '.join(NAMES)}.")
     # Imported here: torch takes seconds, and an ONNX backend must not wait for it.

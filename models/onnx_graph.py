@@ -167,8 +167,12 @@ class _Writer:
         self.by_text = self.op("Concat", batch_and_length, self.ints(dims), axis=0)
         # All heads' senders in one row, so that one product sums over both, in the same order in every batch.
         length = self.op("Shape", "words")
-        self.by_sender = self.op("Concat", self.ints(0, -1), length, axis=0)  # [batch, heads * length, length]
-        every_head = self.op("Expand", "words", self.op("Concat", self.ints(self.shape.heads), length, axis=0))
+        self.by_sender = self.op(
+            "Concat", self.ints(0, -1), length, axis=0
+        )  # [batch, heads * length, length]
+        every_head = self.op(
+            "Expand", "words", self.op("Concat", self.ints(self.shape.heads), length, axis=0)
+        )
         self.senders = self.op("Reshape", every_head, self.ints(-1))  # [heads * length]
 
         hidden = [self.embeddings()]  # [T, dims] each; [0] the embeddings, [n] after layer n

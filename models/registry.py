@@ -28,7 +28,7 @@ class Registry:
                 return folder / name
         raise BundleMissing(
             f"There is no bundle '{name}'. Available: {', '.join(self.list()) or 'none'}.",
-            hint="List them: indexer models list. Import one: indexer models import --help.",
+            hint="Show them: indexer models list.",
         )
 
     def list(self) -> list[str]:
@@ -61,7 +61,7 @@ class Registry:
         return read_bundle(target)
 
     def remove(self, name: str) -> None:
-        """Delete a bundle from the home.
+        """Delete a bundle from the home, and the graphs made of it.
 
         Raises:
             BundleMissing: There is no bundle of this name.
@@ -70,7 +70,12 @@ class Registry:
         path = self.path(name)
         if path.parent == SHIPPED:
             raise ModelError(f"Bundle '{name}' is shipped with the program and cannot be removed.")
-        shutil.rmtree(path)
+        try:
+            graphs = [*(self.folder.parent / "onnx").glob(f"{read_bundle(path).fingerprint[:16]}-*")]
+        except (ModelError, OSError):  # a damaged bundle, or one whose base model is gone, can be removed too
+            graphs = []
+        for folder in (*graphs, path):
+            shutil.rmtree(folder)
 
 
 def _names(folder: Path) -> list[str]:

@@ -64,7 +64,7 @@ def merge(weights: Weights, adapter: Weights, *, scale: float, name: str) -> Non
             base = weights[key].shape if key in weights else "no such weight"
             raise BundleIncompatible(
                 f"The adapter of bundle '{name}' does not fit its base model: {key} is {value.shape}, there: {base}.",
-                hint="It was trained on another base model. Train again: indexer train --help.",
+                hint="It was trained on another base model. Train it again on this one.",
             )
         weights[key] = value.astype(np.float32)
 

@@ -15,7 +15,9 @@ from models.bundle import Bundle
 from models.hardware import multiplies_int8_exactly
 
 GRAPH, DATA = "graph.onnx", "weights.bin"
-GRAPH_VERSION = 1  # of what `models.onnx_graph` writes; raise it when that changes, and old files are left alone
+GRAPH_VERSION = (
+    1  # of what `models.onnx_graph` writes; raise it when that changes, and old files are left alone
+)
 
 
 class OnnxBackend:
