@@ -2,6 +2,7 @@ import gzip
 import json
 import random
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -20,6 +21,7 @@ from trainer.tagger import (
     read_conllu,
     rewrite,
     train,
+    word_vectors,
 )
 
 CONLLU = """\
@@ -143,8 +145,12 @@ def test_evaluate_counts_what_is_right(nlp):
 def test_the_command_writes_a_pipeline_that_the_preparer_can_use(treebank, tmp_path):
     for part in ("dev", "test"):
         (tmp_path / f"ewt-{part}.conllu.gz").write_bytes(treebank.read_bytes())
+    raw = tmp_path / "raw.jsonl"
+    words = " ".join(first + second for first in "abcdefghij" for second in "klmnop")
+    raw.write_text(json.dumps({"title": "Sixty words", "text": words}) + "\n", encoding="utf-8")
     out = tmp_path / "tagger"
     arguments = ["--treebank", str(tmp_path), "--out", str(out), "--minutes", "0.01"]
+    arguments += ["--raw", str(raw), "--source", "Sixty words, CC0"]
     with without_torch():
         result = CliRunner().invoke(main, arguments, catch_exceptions=False)
         assert result.exit_code == 0, result.output
@@ -152,9 +158,32 @@ def test_the_command_writes_a_pipeline_that_the_preparer_can_use(treebank, tmp_p
     meta = json.loads((out / "meta.json").read_text())
     assert meta["license"] == "CC BY-SA 4.0"
     assert "EWT" in meta["sources"][0]["name"]
+    assert meta["sources"][1] == {"name": "Sixty words, CC0"}
     assert set(meta["performance"]) == {"dev", "test"}
     assert "CC BY-SA 4.0" in (out / "README.md").read_text()
     assert json.loads((out / "vocab" / "strings.json").read_text()) == sorted(
         ["PRP", "VBP", "RB", "VB", "-LRB-", "JJ", "-RRB-", "NNS", "."]
     )
     assert len(preparer.prepare([Document("d", "Dogs bark.")])) == 1
+
+
+def test_word_vectors_put_words_with_the_same_neighbours_together():
+    frames = (["the", "{}", "sleeps"], ["a", "{}", "eats"], ["they", "{}", "it"], ["we", "{}", "them"])
+    nouns, verbs = ("cat", "dog"), ("see", "hear")
+    texts = [
+        [word.format(filler) for word in frame]
+        for frame, fillers in zip(frames, (nouns, nouns, verbs, verbs), strict=True)
+        for filler in fillers
+    ] * 10
+    words, vectors = word_vectors(lambda: iter(texts), words=100, dims=4)
+    similarity = vectors @ vectors.T
+    at = words.index
+    assert np.allclose(np.diag(similarity), 1)
+    assert similarity[at("cat"), at("dog")] > 0.99
+    assert similarity[at("see"), at("hear")] > 0.99
+    assert similarity[at("cat"), at("see")] < 0.5
+
+
+def test_word_vectors_need_more_words_than_dimensions():
+    with pytest.raises(NotEnoughData, match="2 different words"):
+        word_vectors(lambda: iter([["a", "b"]]), words=10, dims=8)
