@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -226,6 +226,7 @@ class Collection:
             wanted = {"sources": given, "topics": topics, "refit": refit, "delete_missing": delete_missing}
             report.run = self.catalog.start_run(self.name, kind, wanted, lock=lock)
             with self._recorded(report):
+                options = replace(options, max_bytes=self.settings.max_document_bytes)
                 items = read(given, options)
                 self._settle(letters)
                 pipeline.take_in(items, report, count(given, options) if given else 0)
@@ -489,8 +490,6 @@ class Collection:
                 f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
             )
         self.catalog.rename_topic(self.name, id_, label)
-        from dataclasses import replace
-
         renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
         self.engine.write_topics(renamed)
         return next(t for t in renamed if t.id == id_)

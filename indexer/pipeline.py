@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from indexer.analysis.keyphrases import base_scores, choose
@@ -52,6 +53,7 @@ class RunReport:
     mined: int = 0
     failed: int = 0
     problems: list[str] = field(default_factory=list)  # the first ones, as FILE:LINE: what is wrong
+    notes: list[str] = field(default_factory=list)  # what was left out on purpose
     topics: int = 0
     new_fit: bool = False
     seconds: float = 0.0
@@ -107,7 +109,9 @@ class Pipeline:
         """Store the documents that are new or changed; bury what could not be read."""
         for chunk in batches(_timed(items, report, "read"), STORE_CHUNK):
             documents = [item for item in chunk if isinstance(item, Document)]
-            self._bury(report, "read", [item for item in chunk if isinstance(item, InputError)])
+            problems = [item for item in chunk if isinstance(item, InputError)]
+            report.notes += [shown(p) for p in problems if "left_out" in p.facts]
+            self._bury(report, "read", [p for p in problems if "left_out" not in p.facts])
             known = self.catalog.ledger(self.collection, [d.id for d in documents])
             fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
             with report.timed("store"):
@@ -116,7 +120,7 @@ class Pipeline:
             self._bury_refused(report, "store", fresh, refused.values())
             same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
             self.catalog.touch(self.collection, [d.id for d in same], report.run)
-            report.read += len(chunk)
+            report.read += len(documents)
             report.unchanged += len(same)
             report.changed += sum(d.id in known for d in fresh if d.id not in refused)
             report.new += sum(d.id not in known for d in fresh if d.id not in refused)
@@ -229,7 +233,7 @@ class Pipeline:
         ]  # fmt: skip
         self.catalog.bury(self.collection, letters)
         report.failed += len(problems)
-        report.problems += [str(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
+        report.problems += [shown(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
 
     def _bury_refused(
         self, report: RunReport, stage: Stage, documents: Sequence[Document], refused: Iterable[Refused]
@@ -286,6 +290,11 @@ def _timed(items: Iterable[T], report: RunReport, stage: str) -> Iterator[T]:
         if item is None:
             return
         yield item
+
+
+def shown(problem: InputError) -> str:
+    """The message, with paths as a person would type them here."""
+    return str(problem).replace(f"{Path.cwd()}/", "")
 
 
 def _source(problem: InputError) -> str:

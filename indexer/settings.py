@@ -95,16 +95,11 @@ class Settings(BaseSettings):
         "spaCy pipeline that finds candidate phrases: `auto`, a name or a folder.",
         "be 'auto', or name a spaCy pipeline",
     )
-    mentions: bool = _setting(
-        True,
-        "Keep a row with a vector for each phrase of each document. Needed to search phrases in context.",
-        "be true or false",
-    )
     keyphrases: int = _setting(
         10, "Keyphrases kept for each document.", "be a whole number from 0 to 1000", ge=0, le=1000
     )
     max_document_bytes: int = _setting(
-        50_000_000,
+        10_000_000,
         "Longest text of one document, in bytes; longer ones go to the dead letters.",
         "be a whole number from 1",
         ge=1,

@@ -54,7 +54,6 @@ def test_an_empty_value_in_the_environment_counts_as_not_given(monkeypatch: pyte
         ),
         ("threads", "-1", "INDEXER_THREADS is '-1'; it must be a whole number from 0."),
         ("threads", "many", "INDEXER_THREADS is 'many'; it must be a whole number from 0."),
-        ("mentions", "perhaps", "INDEXER_MENTIONS is 'perhaps'; it must be true or false."),
         ("backend", "cuda", "INDEXER_BACKEND is 'cuda'; it must be one of auto, torch-fp32,"),
         ("collection", "a b", "INDEXER_COLLECTION is 'a b'; it must have 1 to 64 letters,"),
         ("collection", "-x", "INDEXER_COLLECTION is '-x'; it must have 1 to 64 letters,"),
