@@ -18,7 +18,7 @@ from contract_rows import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexer.engines.base import SearchRequest
+from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.errors import WriteRefused
 from indexer.records import Document, Keyphrase, Place, Refinement, TopicWeight
 
@@ -98,6 +98,21 @@ def test_the_last_of_two_documents_with_one_id_stays(engine):
     engine.store([document("a", "first"), document("a", "second")])
     assert engine.documents(["a"])[0].document.text == "second"
     assert engine.info().documents == 1
+
+
+def test_new_and_changed_documents_in_one_call(engine):
+    engine.store([document("a", "old a"), document("b", "old b")])
+    engine.store(
+        [document("c", "new c"), document("b", "new b"), document("a", "old a"), document("d", "new d")]
+    )
+    assert [row.document.text for row in engine.documents(list("abcd"))] == [
+        "old a",
+        "new b",
+        "new c",
+        "new d",
+    ]
+    found = engine.search(SearchRequest(words=WordQuery((Clause("new"),)))).words
+    assert set(found.ids) == {"b", "c", "d"}
 
 
 def test_mined_rows_come_back(engine):

@@ -44,7 +44,10 @@ def compact(connections: Connections, vectors: Vectors) -> None:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         if free > DEAD * pages:
             connection.execute("VACUUM")
+        # Readers of older snapshots hold the log open; SQLite empties it later, when they are gone.
+        connection.execute("PRAGMA busy_timeout = 200")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute(f"PRAGMA busy_timeout = {int(connections.wait * 1000)}")
 
 
 def _worth_it(connection: sqlite3.Connection, kind: str, living: int) -> bool:

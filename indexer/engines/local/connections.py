@@ -12,7 +12,16 @@ from pathlib import Path
 
 from indexer.errors import EngineUnavailable, NotFound
 
-_OS_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+_OS_TROUBLE = {  # the code of SQLite that means the same
+    errno.ENOSPC: sqlite3.SQLITE_FULL,
+    errno.EDQUOT: sqlite3.SQLITE_FULL,
+    errno.EROFS: sqlite3.SQLITE_READONLY,
+    errno.EACCES: sqlite3.SQLITE_READONLY,
+    errno.EPERM: sqlite3.SQLITE_READONLY,
+    errno.EIO: sqlite3.SQLITE_IOERR,
+    errno.EEXIST: sqlite3.SQLITE_CANTOPEN,
+    errno.ENOTDIR: sqlite3.SQLITE_CANTOPEN,
+}
 
 
 @contextmanager
@@ -23,27 +32,22 @@ def translated(file: Path, wait: float = 0.0) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is None and "file is not a database" in str(error):
-            code = sqlite3.SQLITE_NOTADB
-        known = _explained(code & 0xFF, file, wait) if code is not None else None
+    except (sqlite3.DatabaseError, OSError) as error:
+        known = _explained(_code(error), file, wait)
         if known is None:
             raise
         raise EngineUnavailable(known[0], hint=known[1], cause=str(error)) from error
-    except OSError as error:
-        if error.errno not in _OS_TROUBLE:
-            raise
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-        message, hint = _explained(sqlite3.SQLITE_FULL if full else sqlite3.SQLITE_READONLY, file, wait) or (
-            "",
-            "",
-        )
-        raise EngineUnavailable(message, hint=hint, cause=str(error)) from error
+
+
+def _code(error: sqlite3.DatabaseError | OSError) -> int:
+    """The primary result code of SQLite; 0 when there is none."""
+    if isinstance(error, OSError):
+        return _OS_TROUBLE.get(error.errno or 0, 0)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
-    """Message and hint for a primary result code of SQLite; None when it is none of the user's business."""
+    """Message and hint for a result code; None for one that means a mistake of ours."""
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return (
             f"The collection in {file.parent} is being written by another process (waited {wait:g} s).",
@@ -54,6 +58,8 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
             f"There is no space left on the disk of {file.parent}.",
             "Free some space and run the command again: what was written before stays.",
         )
+    if code == sqlite3.SQLITE_CANTOPEN and not file.parent.is_dir():
+        return (f"{file.parent} is not a folder.", "Choose another place with INDEXER_HOME.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}:
         return (
             f"No permission to use the collection in {file.parent} like this.",

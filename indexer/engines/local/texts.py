@@ -39,11 +39,11 @@ def store(connection: sqlite3.Connection, documents: Sequence[Document]) -> list
         elif source != document.source:
             moved.append((document.source, doc))
     connection.executemany("UPDATE documents SET source = ? WHERE doc = ?", moved)
-    _remove(connection, [old[id_][0] for id_ in changed if id_ in old])
     (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
-    new = (id_ for id_ in changed if id_ not in old)
-    docs = {id_: doc for doc, id_ in enumerate(new, last + 1)}
-    _insert(connection, [(old[id_][0] if id_ in old else docs[id_], row) for id_, row in changed.items()])
+    docs = {id_: old[id_][0] for id_ in changed if id_ in old}
+    _remove(connection, list(docs.values()))
+    docs |= {id_: doc for doc, id_ in enumerate((id_ for id_ in changed if id_ not in old), last + 1)}
+    _insert(connection, [(docs[id_], document) for id_, document in changed.items()])
     return refused
 
 
