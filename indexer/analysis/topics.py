@@ -25,6 +25,7 @@ SEARCH_PHRASES = 10_000  # the number of topics is looked for on so many (UCTopi
 NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average, and it is no topic
 WITHOUT_TOPIC = 0.02  # share of the sampled documents that may be left without a topic
+STEPS = 40  # of K-means; later ones move a handful of points
 SEED = 20220227
 
 
@@ -163,7 +164,8 @@ def _clusters(
     from sklearn.cluster import KMeans
 
     number = min(number, len(np.unique(points, axis=0))) if number > 1 else 1
-    means = KMeans(number, n_init=restarts, random_state=SEED).fit(points, sample_weight=weights)
+    means = KMeans(number, n_init=restarts, max_iter=STEPS, random_state=SEED)
+    means.fit(points, sample_weight=weights)
     centroids = unit(means.cluster_centers_)
     return centroids, np.argmax(points @ centroids.T, axis=1)
 

@@ -156,9 +156,11 @@ def _singular_es(word: str) -> str:
 
 @cache
 def _porter() -> Callable[[str], str]:
-    from nltk.stem.porter import PorterStemmer  # imported late: nltk takes a while
+    from snowballstemmer import (
+        stemmer,
+    )  # imported late; nltk's would load scipy.stats with it, which takes seconds
 
-    stem: Callable[[str], str] = PorterStemmer().stem
+    stem: Callable[[str], str] = stemmer("porter").stemWord
     return stem
 
 

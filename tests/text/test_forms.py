@@ -92,7 +92,3 @@ def test_normal_form_is_one_line(text):
 
 def test_stemmed_splits_hyphens_and_drops_punctuation():
     assert stemmed("Multi-layer Networks, (trained) 3D!") == "multi layer network train 3d"
-
-
-def test_stemmed_follows_nltk_where_it_departs_from_porter():
-    assert stemmed("dying skies") == "die sky"
