@@ -10,6 +10,7 @@ from indexer.text.forms import singular
 from indexer.text.stopwords import (
     ENGLISH,
     GENERIC_LEADERS,
+    GENERIC_PHRASES,
     GERUND_NOUNS,
     NEVER_ALONE,
     NEVER_INSIDE,
@@ -96,7 +97,7 @@ def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iter
             kind = OTHER
         lower = word.lower()
         if kind != OTHER and (
-            lower in NEVER_INSIDE
+            (lower in NEVER_INSIDE and not (word.isupper() and len(word) > 1))  # WHO and OR are names, too
             or _JUNK.search(word)
             or (kind == NOUN and not _LETTERS.search(word))
             or (hidden and any(first < end and start < last for first, last in hidden))
@@ -158,9 +159,18 @@ def _trimmed(text: str, words: Sequence[Word]) -> Span | None:
         start += 1
     while start < end and not text[end - 1].isalnum() and text[end - 1] not in "+#*":
         end -= 1
-    phrase = text[start:end].lower()
-    if sum(map(str.isalpha, phrase)) < 2:
-        return None
-    if last - first == 1 and (phrase in ENGLISH or singular(phrase) in NEVER_ALONE):
-        return None
-    return start, end
+    surface = text[start:end]
+    return None if _says_nothing(surface, words[first:last]) else (start, end)
+
+
+def _says_nothing(surface: str, words: Sequence[Word]) -> bool:
+    phrase = surface.lower()
+    if sum(map(str.isalpha, phrase)) < 2 or phrase in GENERIC_PHRASES:
+        return True
+    if len(words) == 2 and words[1].kind == NUMBER:  # Section 4, March 2016
+        return words[0].lower in NEVER_ALONE
+    if len(words) > 1:
+        return False
+    if len(surface) == 2 and not surface[1].isupper():  # AI is a phrase; Th, se and km are not
+        return True
+    return phrase in ENGLISH or singular(phrase) in NEVER_ALONE

@@ -91,8 +91,15 @@ GENERIC_LEADERS = words(
 # Words that never belong to a phrase, however they are tagged.
 NEVER_INSIDE = words(
     """
-    al al. cf cf. e.g. eg eq eqs et etc etc. etcetera fig fig. figs i.e. ie many other others ref refs
-    respectively same sec sect several such various viz vs vs.
+    about according across additionally after against al al. along also although among an and another
+    any are as at because been before being besides between beyond both but by cf cf. consequently could
+    despite during e.g. each eg either eq eqs et etc etc. etcetera every except fig fig. figs finally
+    firstly for from furthermore had has have he hence her him his how however i.e. ie if in including
+    instead into is its lastly many meanwhile might moreover must nevertheless nonetheless nor not of on
+    onto or other others our ref refs respectively same sec secondly sect several should since so such
+    than that the their them then there thereby therefore these they this those though through
+    throughout thus to toward towards under unless until upon using various versus via viz vs vs. was we
+    were what when where whereas whether which while who whose why with within without would you your
     """
 )
 
@@ -100,30 +107,32 @@ NEVER_INSIDE = words(
 NEVER_ALONE = words(
     """
     ability absence abstract account addition advance advantage agreement aim amount answer anything
-    application approach april area article aspect assumption attempt attention august author basis
-    beginning benefit billion bit capability case challenge chance characteristic choice class
-    combination comparison concept conclusion condition context contrast contribution copyright course
-    date day decade december definition degree detail difference direction disadvantage discussion dozen
-    drawback effect effort end everyone everything evidence example existence extent fact factor fashion
-    february field figure finding focus form former framework friday goal group guy half hand help hour
-    idea impact importance improvement increase influence insight instance interest introduction
-    investigation issue january july june kind lack latter letter level limitation literature lot ltd
-    majority man manner march matter means method methodology million mind minute monday month nature
-    need none nothing notion november number objective october one order other outcome overview paper
-    part people percent percentage person perspective piece place point possibility presence problem
-    procedure process progress property proposal purpose quality question range reader reason regard
-    relation relationship report requirement researcher respect rest result review role saturday section
-    sense september set side situation size solution someone something sort spite start step study stuff
-    subject sunday table task technique term thanks thing thousand thursday time title today tomorrow
-    topic total tuesday turn type understanding usage use validity value variety version view way
-    wednesday week while woman work world year yesterday
+    appendix application approach apr april area article aspect assumption attempt attention aug august
+    author basis beginning benefit billion bit capability case challenge chance chapter characteristic
+    choice class cm combination comparison concept conclusion condition context contrast contribution
+    copyright course date day db dec decade december definition degree detail difference direction
+    disadvantage discussion dozen drawback effect effort end ev everyone everything evidence example
+    existence extent fact factor fashion feb february field figure finding focus form former framework
+    friday gb gev ghz goal group guy half hand help hour hr hrs hz idea impact importance improvement
+    increase influence insight instance interest introduction investigation issue jan january jul july
+    jun june kb kev kg khz kind km kw lack latter letter level limitation literature lot ltd majority
+    man manner mar march matter mb means method methodology mev mg mhz million mind minute ml mm monday
+    month mw nature need nm none nothing notion nov november number objective oct october one order
+    other outcome overview paper part people percent percentage person perspective piece place point
+    possibility presence problem procedure process progress property proposal purpose quality question
+    range reader reason regard relation relationship report requirement researcher respect rest result
+    review role saturday sec section sense sep sept september set side situation size solution someone
+    something sort spite start state-of-the-art step study stuff subject sunday table task tb technique
+    term thanks thing thousand thursday time title today tomorrow topic total tuesday turn type
+    understanding usage use validity value variety version view vol volume way wednesday week while
+    woman work world year yesterday yr yrs
     """
 )
 
 # Verbs that small taggers take for plural nouns after a noun ("the model relies on").
 VERBS = words(
     """
-    achieves adapts addresses admits adopts allows analyzes appears applies arises argues assumes avoids
+    achieves adapts addresses admits adopts allows analyzes appears applies argues arises assumes avoids
     becomes begins believes combines compares computes concludes considers consists contains converges
     corresponds demonstrates depends describes determines develops differs discusses does employs
     enables ensures evaluates examines exhibits exists explains explores extends facilitates gets gives
@@ -144,8 +153,29 @@ GERUND_NOUNS = words(
     debugging encoding engineering farming filtering forecasting funding gambling gaming hashing housing
     imaging indexing learning licensing lighting machining manufacturing marketing mining modeling
     modelling monitoring networking operating parsing planning pricing printing processing programming
-    prototyping publishing pruning ranking reasoning rendering routing sampling scanning scattering
+    prototyping pruning publishing ranking reasoning rendering routing sampling scanning scattering
     scheduling sensing sequencing shopping signaling signalling smoothing sorting stemming streaming
     switching tagging teaching testing tracking trading training tunneling voting welding
     """
+)
+
+# Phrases of two words that say no more than the words above.
+GENERIC_PHRASES = frozenset(
+    f"{first} {second}"
+    for first, seconds in {
+        "first": "part step time",
+        "great": "deal",
+        "important": "role",
+        "key": "role",
+        "large": "amount amounts number numbers scale",
+        "last": "decade",
+        "long": "time",
+        "real": "world",
+        "second": "part step time",
+        "small": "amount amounts number numbers",
+        "special": "case cases",
+        "state-of-the-art": "method methods performance result results",
+        "vast": "majority",
+    }.items()
+    for second in seconds.split()
 )

@@ -35,6 +35,10 @@ def phrases(tagged, hidden=()):
         ("red/JJ (/-LRB- green/JJ )/-RRB- light/NN", ["light"]),
         ("42/CD %/NN x/NN", []),
         ("etc./FW", []),
+        ("Furthermore/NN ,/, we/PRP", []),
+        ("March/NNP 2016/CD and/CC Windows/NNP 2000/CD", ["Windows 2000"]),
+        ("a/DT large/JJ number/NN of/IN large/JJ numbers/NNS ./.", []),
+        ("3/CD km/NN of/IN AI/NN and/CC WHO/NNP", ["AI", "WHO"]),
         ("COVID/NNP ~-/HYPH ~19/CD", ["COVID-19"]),
     ],
 )
