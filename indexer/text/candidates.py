@@ -173,4 +173,4 @@ def _says_nothing(surface: str, words: Sequence[Word]) -> bool:
         return False
     if len(surface) == 2 and not surface[1].isupper():  # AI is a phrase; Th, se and km are not
         return True
-    return phrase in ENGLISH or singular(phrase) in NEVER_ALONE
+    return (phrase in ENGLISH and not surface.isupper()) or singular(phrase) in NEVER_ALONE
