@@ -13,7 +13,7 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -176,7 +176,7 @@ def read_bundle(folder: Path) -> Bundle:
 
 
 def _checked(path: Path, card: dict[str, Any]) -> Bundle:
-    """Build the bundle from its card; unknown and missing keys are refused by name."""
+    """Build the bundle from its card, and refuse unknown, missing and unusable fields by name."""
     try:
         pooling: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in card["pooling"].items()
@@ -184,15 +184,28 @@ def _checked(path: Path, card: dict[str, Any]) -> Bundle:
         bundle = Bundle(**{**card, "pooling": Pooling(**pooling), "heads": tuple(card.get("heads", ()))})
     except (KeyError, TypeError, AttributeError) as error:
         raise BundleIncompatible(f"{path} is not the description of a bundle: {error}.") from error
-    if len({"package", "folder"} & set(bundle.base)) != 1:
-        raise BundleIncompatible(
-            f"{path}: 'base' must have either 'package' or 'folder', found {dict(bundle.base)}."
-        )
-    if not bundle.pooling.span_layers or not bundle.pooling.document_layers or bundle.window_tokens < 1:
-        raise BundleIncompatible(
-            f"{path}: 'pooling' must name layers, and 'window_tokens' must be at least 1."
-        )
+    for wrong in _wrong(bundle):
+        raise BundleIncompatible(f"{path}: {wrong}.")
     return bundle
+
+
+def _wrong(bundle: Bundle) -> Iterator[str]:
+    """What cannot be right about a bundle."""
+    if not isinstance(bundle.name, str) or not bundle.name:
+        yield f"'name' must be a text, found {bundle.name!r}"
+    if not isinstance(bundle.base, dict) or len({"package", "folder"} & set(bundle.base)) != 1:
+        yield f"'base' must have either 'package' or 'folder', found {bundle.base!r}"
+    if not isinstance(bundle.window_tokens, int) or bundle.window_tokens < 1:
+        yield f"'window_tokens' must be a whole number from 1, found {bundle.window_tokens!r}"
+    pooling = bundle.pooling
+    for name in ("span_layers", "document_layers", "attention_layers"):
+        layers = getattr(pooling, name)
+        if not isinstance(layers, tuple) or not all(isinstance(layer, int) for layer in layers):
+            yield f"'pooling.{name}' must be a list of layers, found {layers!r}"
+        elif not layers and name != "attention_layers":
+            yield f"'pooling.{name}' must name at least one layer"
+        elif any(layer < (1 if name == "attention_layers" else 0) for layer in layers):
+            yield f"'pooling.{name}' counts layers from 1 (0 = the embeddings), found {list(layers)}"
 
 
 def write_bundle(bundle: Bundle, folder: Path) -> Bundle:

@@ -184,12 +184,12 @@ def measure(encoders: dict[str, WindowEncoder], sample: Sample) -> dict[str, Bac
     nearest = _nearest(encodings[reference])
     results: dict[str, BackendResult] = {}
     for name, found in encodings.items():
-        kept = np.mean([len(a & b) for a, b in zip(nearest, _nearest(found), strict=True)]) / NEIGHBOURS
+        kept = [len(a & b) / len(a) for a, b in zip(nearest, _nearest(found), strict=True) if a]
         result = BackendResult(
             name,
             windows_per_second=round(len(sample.windows) / seconds[name], 1),
             keyphrases=round(keyphrase_points(found, sample), 2),
-            neighbours=round(float(kept), 4),
+            neighbours=round(float(np.mean(kept)), 4),
         )
         results[name] = replace(result, refused=_too_different(result, results.get(reference, result)))
     return results
@@ -232,7 +232,8 @@ def _nearest(encodings: Sequence[Encoding]) -> list[set[int]]:
     vectors = vectors[np.linspace(0, len(vectors) - 1, min(VECTORS, len(vectors))).astype(int)]
     similar = vectors @ vectors.T
     np.fill_diagonal(similar, -np.inf)
-    return [set(row.tolist()) for row in np.argsort(-similar, axis=1, kind="stable")[:, :NEIGHBOURS]]
+    count = min(NEIGHBOURS, len(vectors) - 1)
+    return [set(row.tolist()) for row in np.argsort(-similar, axis=1, kind="stable")[:, :count]]
 
 
 # -- the sample

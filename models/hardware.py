@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 CPUS = Path("/sys/devices/system/cpu")
+CPUINFO = Path("/proc/cpuinfo")
 CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -94,7 +95,7 @@ def has_gpu() -> bool:
 def _cpuinfo() -> dict[str, str]:
     """What Linux says about the first CPU; empty elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+        lines = CPUINFO.read_text(encoding="utf-8").split("\n\n")[0].splitlines()
     except OSError:
         return {}
     pairs = (line.split(":", 1) for line in lines if ":" in line)

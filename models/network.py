@@ -164,15 +164,22 @@ def _fill(model: Any, bundle: Bundle) -> None:
     """Load the merged weights of `bundle` into `model`."""
     own = model.state_dict()
     prefix = f"{model.base_model_prefix}."
-    given = {key.removeprefix(prefix): torch.from_numpy(value) for key, value in load_weights(bundle).items()}
-    needed = [key for key in own if not key.startswith("pooler.")]  # unused here, and often not there
-    missing = [key for key in needed if key not in given or given[key].shape != own[key].shape]
-    floating = [key for key in missing if own[key].is_floating_point()]
-    if floating:
+    given = {
+        name: torch.from_numpy(value)
+        for key, value in load_weights(bundle).items()
+        if (name := key.removeprefix(prefix)) in own and own[name].shape == value.shape
+    }
+    filled = {own[key].data_ptr() for key in given}  # tied weights share memory; one of them is in the file
+    missing = [
+        key
+        for key, value in own.items()
+        if value.is_floating_point()
+        and value.data_ptr() not in filled
+        and not key.startswith("pooler.")  # unused here, and often not there
+    ]
+    if missing:
         raise BundleIncompatible(
-            f"The base model of bundle '{bundle.name}' lacks {len(floating)} weights or has them in another "
-            f"shape, the first: {floating[0]}."
+            f"The base model of bundle '{bundle.name}' lacks {len(missing)} weights or has them in another "
+            f"shape, the first: {missing[0]}."
         )
-    model.load_state_dict(
-        {key: own[key] if key in missing or key not in given else given[key] for key in own}
-    )
+    model.load_state_dict(given, strict=False)

@@ -46,7 +46,7 @@ class Registry:
             BundleMissing, BundleIncompatible: There is no usable bundle in `folder`.
         """
         bundle = read_bundle(folder)
-        if Path(bundle.name).name != bundle.name or not bundle.name:
+        if Path(bundle.name).name != bundle.name or bundle.name.startswith("."):
             raise ModelError(
                 f"'{bundle.name}' cannot be the name of a bundle: it must be a plain folder name."
             )

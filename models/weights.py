@@ -49,15 +49,16 @@ def merge(weights: Weights, adapter: Weights, *, scale: float, name: str) -> Non
         BundleIncompatible: A weight is missing in the base model or has another shape there.
     """
     for key, value in adapter.items():
-        if key.startswith(HEADS) or key.endswith(LORA_B):
+        if key.startswith(HEADS) or (key.endswith(LORA_B) and key.removesuffix(LORA_B) + LORA_A in adapter):
             continue
-        if key.endswith(LORA_A):
+        if key.endswith((LORA_A, LORA_B)):
             key = key.removesuffix(LORA_A)
-            if key + LORA_B not in adapter:
+            high = adapter.get(key + LORA_B)
+            if high is None or high.shape[1:] != value.shape[:1]:
                 raise BundleIncompatible(
-                    f"The adapter of bundle '{name}' has {key}{LORA_A} without {LORA_B}."
+                    f"The adapter of bundle '{name}' must have {LORA_A} and {LORA_B} of one rank for {key}."
                 )
-            value = scale * (adapter[key + LORA_B] @ value)
+            value = scale * (high @ value)
             if key in weights and weights[key].shape == value.shape:
                 value = weights[key] + value
         if key not in weights or weights[key].shape != value.shape:
@@ -70,15 +71,29 @@ def merge(weights: Weights, adapter: Weights, *, scale: float, name: str) -> Non
 
 
 def read_safetensors(path: Path) -> Weights:
-    """Read all floating-point tensors of a file as float32."""
-    from safetensors import safe_open
+    """Read all floating-point tensors of a file as float32.
 
-    if not path.is_file():
-        raise BundleMissing(f"There are no weights in {path.parent}: {path.name} is missing.")
-    weights: Weights = {}
-    with safe_open(path, framework="np") as file:
-        for key in file.keys():  # noqa: SIM118  not a dict
-            tensor = file.get_tensor(key)
-            if tensor.dtype.kind in "fV":  # V: bfloat16, where numpy knows it only through ml_dtypes
-                weights[key] = tensor.astype(np.float32)
-    return weights
+    Raises:
+        BundleMissing: There is no such file.
+        BundleIncompatible: It is damaged.
+    """
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        tensors = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
+    except FileNotFoundError as error:
+        raise BundleMissing(f"There are no weights in {path.parent}: {path.name} is missing.") from error
+    except SafetensorError as error:
+        raise BundleIncompatible(f"{path} cannot be read as weights: {error}.") from error
+    return {
+        name: _as_float32(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
+        for name, tensor in tensors
+        if tensor["dtype"] in ("F32", "F16", "BF16")
+    }
+
+
+def _as_float32(data: bytes, kind: str) -> NDArray[np.float32]:
+    """Numbers as safetensors stores them, little-endian. numpy has no bfloat16: that is float32's upper half."""
+    if kind == "BF16":
+        return (np.frombuffer(data, dtype="<u2").astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(data, dtype={"F32": "<f4", "F16": "<f2"}[kind]).astype(np.float32)
