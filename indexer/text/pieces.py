@@ -34,7 +34,7 @@ _NOT_PROSE = re.compile(
   | </?[A-Za-z][^<>\n]{0,200}> | &(?:[a-z]{2,8}|\#\d{1,6});           # HTML left over
   | ```.{1,5000}?``` | (?<!`)`[^`'\n]{1,120}`(?!`)                    # code; ``quotes'' of TeX stay
   | (?<![\w-])(?:[A-Za-z]:)?(?:[/\\][\w.-]+){2,}                      # file paths
-  | [^\W_]+(?:_+[^\W_]+)+ | \b\w{1,60}\(\)                                      # identifiers
+  | \b[^\W_]+(?:_+[^\W_]+)+ | \b\w{1,60}\(\)                                      # identifiers
     """,
     re.VERBOSE | re.DOTALL,
 )
