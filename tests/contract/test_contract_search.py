@@ -289,6 +289,21 @@ def test_a_range_with_a_list_is_an_error(energy):
         under(energy, Filter("year", ">", ["2019", "2020"]))
 
 
+def test_half_a_character_is_found_nowhere_and_is_no_error(energy):
+    """Lone surrogates come from the command line, where bytes are no UTF-8."""
+    odd = "\ud800"
+    assert found(energy, words(odd)) == set()
+    assert under(energy, Filter(odd, "=", odd)) == []
+    assert energy.search(SearchRequest(facets=(odd,))).facets == {odd: ()}
+    assert energy.documents([odd, "a"])[0].document.id == "a"
+    assert energy.mentions([odd]) == energy.phrases([odd]) == list(energy.mentions_by_phrase([odd])) == []
+    assert energy.document_frequencies([odd]) == {odd: 0}
+    assert energy.topic_documents(odd).total == 0
+    assert energy.highlights(words("heat"), [odd]) == {}
+    assert energy.delete([odd]) == 0
+    energy.delete_phrases([odd])
+
+
 # -- facets ------------------------------------------------------------------------------------------------
 
 

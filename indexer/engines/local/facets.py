@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.local.filters import Docs, column
-from indexer.engines.local.lookup import numbers
+from indexer.engines.local.lookup import bindable, numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD
 from indexer.engines.local.values import meta_name
 
@@ -89,7 +89,9 @@ def count(
     owners = codes >> FIELD_BITS
     answer: dict[str, tuple[tuple[str, int], ...]] = {}
     for name in fields:
-        row = connection.execute("SELECT field FROM fields WHERE name = ?", (meta_name(name),)).fetchone()
+        row = connection.execute(
+            "SELECT field FROM fields WHERE name = ?", (bindable(meta_name(name)),)
+        ).fetchone()
         own = codes[owners == row[0]] & _NUMBER if row else codes[:0]
         answer[name] = _most_frequent(connection, row[0], np.bincount(own), size) if len(own) else ()
     return answer

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Filter
+from indexer.engines.local.lookup import bindable
 from indexer.engines.local.schema import KEYPHRASE
 from indexer.engines.local.values import meta_name, to_value
 from indexer.errors import QueryError
@@ -69,9 +70,9 @@ def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
         raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
     text = value.text.casefold() if condition.field == KEYPHRASE else value.text
     number = value.number if value.number is not None else _read_number(value.text)
-    name = meta_name(condition.field)
+    name = bindable(meta_name(condition.field))
     parts = [f"v.value {operator} ? AND v.number IS NULL"]
-    values: list[Any] = [name, _storable_text(text)]
+    values: list[Any] = [name, bindable(text)]
     if operator == "=":
         parts = ["v.value = ?"]
     if number is not None:
@@ -90,11 +91,6 @@ def _read_number(text: str) -> float | int | None:
     except ValueError:
         return None
     return value.number if value else None
-
-
-def _storable_text(text: str) -> str:
-    """A lone surrogate cannot be bound; no stored value has one, so any character that is in none will do."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def column(rows: Iterable[tuple[int]]) -> Docs:

@@ -27,14 +27,26 @@ def numbers(values: Iterable[int]) -> str:
 
 def doc_numbers(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
     """Row numbers of the documents that there are."""
-    known = [id_ for id_ in set(ids) if not unencodable(id_)]
-    return dict(select(connection, "SELECT id, doc FROM documents WHERE id IN ({})", known))
+    return dict(select(connection, "SELECT id, doc FROM documents WHERE id IN ({})", storable(ids)))
 
 
 def doc_ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
     """Ids of rows."""
     sql = "SELECT doc, id FROM documents WHERE doc IN (SELECT value FROM json_each(?))"
     return dict(connection.execute(sql, (numbers(docs),)))
+
+
+def storable(ids: Collection[str]) -> list[str]:
+    """The different ones of these ids without those that nothing can be stored under."""
+    wanted = list(dict.fromkeys(ids))
+    if not unencodable("".join(wanted)):
+        return wanted
+    return [id_ for id_ in wanted if not unencodable(id_)]
+
+
+def bindable(text: str) -> str:
+    """A text to compare with. A lone surrogate cannot be bound, and stands in nothing that is stored."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unencodable(text: str) -> str:

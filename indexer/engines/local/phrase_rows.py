@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.engines.local.lookup import numbers, select, unencodable
+from indexer.engines.local.lookup import numbers, select, storable, unencodable
 from indexer.engines.local.vectors import Vectors, bad_vector, unit
 from indexer.errors import WriteRefused
 from indexer.records import PhraseRow
@@ -18,8 +18,7 @@ _PAGE = 1_000
 
 def known_names(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
     """Row numbers of the phrases that were stored before."""
-    known = [id_ for id_ in ids if not unencodable(id_)]
-    return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", known))
+    return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", storable(ids)))
 
 
 def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from indexer.engines.base import Ranking
-from indexer.engines.local.lookup import unencodable
+from indexer.engines.local.lookup import bindable, unencodable
 from indexer.engines.local.schema import TOPIC_FIELD
 from indexer.engines.local.vectors import bad_vector
 from indexer.errors import WriteRefused
@@ -65,12 +65,12 @@ def documents(connection: sqlite3.Connection, topic_id: str, limit: int) -> Rank
         "SELECT d.id, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
         "JOIN documents d ON d.doc = v.doc WHERE t.field = ? AND t.value = ? "
         "ORDER BY v.weight DESC, d.id LIMIT ?",
-        (TOPIC_FIELD, topic_id, max(limit, 0)),
+        (TOPIC_FIELD, bindable(topic_id), max(limit, 0)),
     ).fetchall()
     (total,) = connection.execute(
         "SELECT count(*) FROM doc_values "
         "WHERE code = (SELECT code FROM facet_values WHERE field = ? AND value = ?)",
-        (TOPIC_FIELD, topic_id),
+        (TOPIC_FIELD, bindable(topic_id)),
     ).fetchone()
     return Ranking(tuple(id_ for id_, _ in rows), tuple(weight for _, weight in rows), total)
 

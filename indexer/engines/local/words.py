@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from indexer.engines.base import Clause, Fragment, WordQuery
 from indexer.engines.local import texts
-from indexer.engines.local.lookup import select, unencodable
+from indexer.engines.local.lookup import bindable, select, storable
 
 TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts as three in the text
 FRAGMENT = 240  # characters of a fragment, about two sentences
@@ -43,7 +43,7 @@ def expression(query: WordQuery) -> Expression:
 
 
 def _quoted(clause: Clause) -> str:
-    text = clause.text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").replace('"', '""')
+    text = bindable(clause.text).replace("\0", " ").replace('"', '""')
     return f'"{text}" *' if clause.kind == "prefix" else f'"{text}"'
 
 
@@ -63,7 +63,7 @@ def highlights(
     if not wanted or limit <= 0:
         return {}
     sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
-    rows = list(select(connection, sql, [id_ for id_ in set(ids) if not unencodable(id_)]))
+    rows = list(select(connection, sql, storable(ids)))
     opening, closing = _unused_characters(text for row in rows for text in row[2:4])
     answer: dict[str, tuple[Fragment, ...]] = {}
     for doc, id_, title, text, nuls in rows:
