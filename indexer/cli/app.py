@@ -1,0 +1,205 @@
+"""What every command shares: the options before and after its name, the settings, the collection.
+
+@command()
+@json_option
+@pass_app
+def status(app: App, as_json: bool) -> None:
+    with app.collection() as collection:
+        ...
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from indexer.cli.lazy import LazyGroup
+
+if TYPE_CHECKING:
+    from indexer.collection import Collection
+    from indexer.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SHARED_NOTE = (
+    "Options of every command, before or after its name: --home, --collection, --engine, --bundle, "
+    "--backend, --threads, -v, --traceback. See: indexer --help"
+)
+
+
+class App:
+    """What the shared options have said."""
+
+    def __init__(self) -> None:
+        self.flags: dict[str, Any] = {}  # settings by name
+        self.verbose = 0
+        self.traceback = False
+        self.resumable = False  # after Ctrl-C the same command goes on where it stopped
+
+    def settings(self, **defaults: Any) -> Settings:
+        """Read the settings, and set up the log lines as they say.
+
+        Args:
+            defaults: Values that win over environment and file, and not over options.
+        """
+        from indexer.log import configure
+        from indexer.settings import load_settings
+
+        settings = load_settings(**{**defaults, **self.flags})
+        configure(settings.log_level, format=settings.log_format, verbose=self.verbose)
+        return settings
+
+    def collection(self, settings: Settings | None = None, *, make: bool = False) -> Collection:
+        """Open the collection.
+
+        Args:
+            make: Make it when there is none; otherwise that is an error, so that a search in the wrong folder
+                does not leave an empty collection there.
+
+        Raises:
+            NotFound: There is no such collection.
+        """
+        settings = settings or self.settings()
+        if not make:
+            self._must_exist(settings)
+        from indexer.cli.opened import OpenedCollection
+
+        return OpenedCollection.open(settings)
+
+    def _must_exist(self, settings: Settings) -> None:
+        from indexer.errors import NotFound
+
+        if not is_there(settings):
+            raise NotFound(
+                f"There is no collection '{settings.collection}' in {settings.home}.",
+                hint=f"Make one: {self.again('index SOURCE')}. Or name another place: --home PATH",
+            )
+
+    @contextmanager
+    def aside(self, settings: Settings) -> Iterator[Collection]:
+        """An empty collection that is gone after the with block: for commands that leave no trace.
+
+        Encoders still come from the home of the settings, with all that is known of this machine there.
+        """
+        from indexer.catalog import Catalog
+        from indexer.cli.opened import OpenedCollection
+        from indexer.engines.local import LocalEngine
+        from models.registry import Registry
+
+        dims = Registry(settings.home).get(settings.bundle).dims
+        with TemporaryDirectory(prefix="indexer-") as folder:
+            catalog = Catalog.open(f"sqlite:///{Path(folder, 'catalog.sqlite').as_posix()}")
+            engine = LocalEngine(Path(folder, "collection"), dims)
+            with OpenedCollection(settings, engine, catalog) as collection:
+                yield collection
+
+    def again(self, rest: str, **defaults: Any) -> str:
+        """A command to type next, with the options that led here: ``indexer --home x topics``."""
+        flags = {**defaults, **self.flags}
+        said = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in flags.items()]
+        return " ".join(["indexer", *said, rest])
+
+
+def is_there(settings: Settings) -> bool:
+    """Whether the collection of these settings has been made; makes nothing."""
+    return settings.engine != "local" or (settings.home / f"{settings.collection}.sqlite").exists()
+
+
+pass_app = click.make_pass_decorator(App, ensure=True)
+
+
+def _remember_setting(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None and param.name:
+        ctx.ensure_object(App).flags[param.name] = value
+
+
+def _remember_verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:
+    app = ctx.ensure_object(App)
+    app.verbose += value
+
+
+def _remember_traceback(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    app = ctx.ensure_object(App)
+    app.traceback = app.traceback or value
+
+
+def shared_options(*, hidden: bool) -> list[click.Option]:
+    """The options that may stand before and after the name of a command."""
+
+    def setting(name: str, metavar: str, text: str, **more: Any) -> click.Option:
+        return click.Option(
+            [f"--{name}"], metavar=metavar, help=text, hidden=hidden, expose_value=False,
+            callback=_remember_setting, **more,
+        )  # fmt: skip
+
+    return [
+        setting(
+            "home", "PATH", "Folder for everything that is kept.  [default: .indexer]",
+            type=click.Path(file_okay=False, path_type=Path),
+        ),
+        setting("collection", "NAME", "Collection to work on.  [default: main]"),
+        setting("engine", "NAME|URL", "'local', or the URL of an Elasticsearch.  [default: local]"),
+        setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-base]"),
+        setting(
+            "backend", "NAME",
+            "auto, torch-fp32, torch-bf16, onnx-fp32 or onnx-int8.  [default: auto]",
+        ),
+        setting("threads", "N", "CPU threads; 0 means all cores.  [default: 0]", type=int),
+        click.Option(
+            ["-v", "--verbose"], count=True, help="Show log lines: -v what is done, -vv details.", hidden=hidden,
+            expose_value=False, callback=_remember_verbose,
+        ),
+        click.Option(
+            ["--traceback"], is_flag=True, help="On an error, show where in the program it arose.", hidden=hidden,
+            expose_value=False, callback=_remember_traceback,
+        ),
+    ]  # fmt: skip
+
+
+class Command(click.Command):
+    """A command that takes the shared options too; its help names them in one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["params"] = [*(kwargs.get("params") or []), *shared_options(hidden=True)]
+        super().__init__(*args, **kwargs)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(SHARED_NOTE)
+
+
+def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a command of this program."""
+    return click.command(name, cls=Command)
+
+
+class Group(LazyGroup):
+    """A group of commands that takes the shared options too. Called without a command, it runs the default one."""
+
+    def __init__(self, *args: Any, default: str = "", **kwargs: Any) -> None:
+        kwargs["params"] = [*(kwargs.get("params") or []), *shared_options(hidden=True)]
+        super().__init__(*args, **kwargs)
+        self._default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = {*self.list_commands(ctx), *self.get_help_option_names(ctx)}
+        only_options = not args or args[0].startswith("-")
+        if self._default and only_options and not names & set(args):
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self._default:
+            formatter.write_paragraph()
+            formatter.write_text(f"Without a command: {self._default}.")
+
+
+def json_option(function: F) -> F:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)

@@ -1,0 +1,100 @@
+"""A progress bar on the terminal, for work that takes longer than a moment. Imports rich: import it inside commands."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from indexer.progress import Progress as Listener
+
+PATIENCE = 0.7  # seconds that nobody needs a bar for
+
+NAMES = {
+    "read": "Reading",
+    "mine": "Finding phrases",
+    "fit topics": "Finding topics",
+    "assign": "Choosing keyphrases",
+    "consolidate": "Counting phrases",
+    "evaluate": "Evaluating",
+}
+
+
+class _Far(ProgressColumn):
+    """How far: ``128/600  14.2/s  0:33 left``; only what is known."""
+
+    def render(self, task: Task) -> Text:
+        parts = []
+        if task.total:
+            parts.append(f"{task.completed:,.0f}/{task.total:,.0f}")
+        elif task.completed:
+            parts.append(f"{task.completed:,.0f}")
+        if task.speed and task.completed:
+            parts.append(f"{task.speed:,.1f}/s")
+        if task.total and task.time_remaining is not None and task.completed:
+            parts.append(f"{timedelta(seconds=round(task.time_remaining))} left")
+        return Text("  ".join(parts), style="progress.data.speed")
+
+
+class Bars:
+    """One bar, which shows the stage that is being worked on."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._progress: Progress | None = None
+        self._stage = ""
+        self._task = TaskID(0)
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self._progress is None:
+            if time.monotonic() - self._began < PATIENCE:
+                return
+            self._progress = _progress()
+            self._progress.start()
+        if stage != self._stage:
+            if self._stage:
+                self._progress.remove_task(self._task)
+            self._stage = stage
+            self._task = self._progress.add_task(NAMES.get(stage, stage.capitalize()), total=None)
+        # An estimate may be too low: a bar that is over its end says nothing.
+        self._progress.update(self._task, completed=done, total=max(total, done) if total else None)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TimeElapsedColumn(),
+        _Far(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+@contextmanager
+def bars() -> Iterator[Listener]:
+    """A bar for the length of a with block."""
+    shown = Bars()
+    try:
+        yield shown
+    finally:
+        shown.close()

@@ -1,0 +1,115 @@
+"""indexer demo"""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from indexer.cli import phrases as phrases_command
+from indexer.cli import plain, search, show
+from indexer.cli.app import App, command, pass_app
+from indexer.cli.index import show_report
+from indexer.cli.text import bold, count, dim, say
+from indexer.cli.topics import listing
+from indexer.cli.topics import why as topics_why
+from indexer.cli.work import working
+
+if TYPE_CHECKING:
+    from indexer.collection import Collection
+
+HOME = Path(".indexer-demo")
+SAMPLE = "arxiv_sample600.jsonl"  # 600 abstracts of ten fields, CC0
+
+QUERY = "machine learning for robots"
+CONDITION = "date>=2015"
+PHRASE = "stock market"
+IN_CONTEXT = "The robot follows a [[path]] between obstacles."
+TOPICS_SHOWN = 10
+VOTES_SHOWN = 8
+
+
+@command()
+@pass_app
+def demo(app: App) -> None:
+    """Index 600 abstracts and show what can be done.
+
+    The abstracts are shipped with the program (arXiv, ten fields). Makes ./.indexer-demo, or --home PATH. The
+    first time takes a minute or two; after that, everything is there already. It ends with commands to try
+    next.
+
+    \b
+    Example:
+      indexer demo
+    """
+    settings = app.settings(home=HOME)
+    app.flags.setdefault("home", settings.home)
+    with app.collection(settings, make=True) as collection:
+        _make(app, collection)
+        _tour(app, collection)
+
+
+def _make(app: App, collection: Collection) -> None:
+    """Index the sample, unless that has been done."""
+    with as_file(files("indexer") / "data" / SAMPLE) as sample:
+        with sample.open("rb") as lines:
+            documents = sum(1 for _ in lines)
+        if collection.catalog.count(collection.name)["done"] >= documents:
+            return
+        say(f"{count(documents, 'abstract')} are being read and mined, once.")
+        with working(app) as progress:
+            report = collection.index([sample], progress=progress)
+    show_report(app, report, as_json=False)
+
+
+def _tour(app: App, collection: Collection) -> None:
+    topics = collection.topics()
+    labels = plain.labels_of(topics)
+    _step(app, "Topics that were found, with documents and leading phrases", "topics")
+    say(listing.rendered(topics[:TOPICS_SHOWN]))
+    if len(topics) > TOPICS_SHOWN:
+        say(dim(f"and {len(topics) - TOPICS_SHOWN:,} more"))
+
+    from indexer.search import parse_filter
+
+    _step(
+        app,
+        "Search by words and by meaning, with facets",
+        f"search {QUERY} --where '{CONDITION}' --facet topic --facet label --limit 3",
+    )
+    results = collection.search(
+        QUERY, filters=[parse_filter(CONDITION)], facets=("topic", "label"), facet_size=5, limit=3
+    )
+    say(search.rendered(results, labels))
+
+    _step(app, "Phrases that mean nearly the same", f"phrases {PHRASE}")
+    say(phrases_command.rendered(collection.phrases(PHRASE, limit=6), labels))
+
+    _step(app, "A phrase in its context", f"phrases --in '{IN_CONTEXT}' --limit 4")
+    near = collection.phrases_in(IN_CONTEXT, limit=4)
+    say(phrases_command.rendered_in_context(near, phrases_command.titles_of(collection, near)))
+
+    chosen = results.hits[0].stored.document.id
+    _step(app, "A document, with its keyphrases marked", f"show {chosen}")
+    say(show.rendered(collection.document(chosen), labels))
+
+    _step(app, "Why it has these topics", f"topics why {chosen}")
+    say(topics_why.rendered(collection.why(chosen), labels, limit=VOTES_SHOWN))
+
+    say(f"\n{bold('Go on')}\n")
+    for text in (
+        "topics show 1",
+        "topics rename 1 'A better name'",
+        "search --topic 1 --facet label",
+        "status",
+    ):
+        say(f"  {app.again(text)}")
+    say(f"\n{bold('The same on your own files')}\n")
+    for text in ("index FILE_OR_FOLDER", "topics", "search WORDS"):
+        say(f"  indexer {text}")
+
+
+def _step(app: App, title: str, typed: str) -> None:
+    say(f"\n{bold(title)}")
+    say(dim(f"$ {app.again(typed)}"))
+    say()

@@ -1,0 +1,102 @@
+"""indexer index"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.reading import reading_options, sources_argument
+from indexer.cli.text import count, duration, near, print_json, say, warn
+from indexer.cli.work import working
+
+if TYPE_CHECKING:
+    from indexer.pipeline import RunReport
+    from indexer.readers import ReadOptions
+
+
+ENOUGH_FOR_A_RATE = 100  # documents; before that, most of the time goes into starting
+
+
+@command()
+@sources_argument
+@reading_options
+@click.option("--topics", type=click.IntRange(min=2), metavar="N",
+              help="About how many topics to find.  [default: as many as suit the texts]")  # fmt: skip
+@click.option("--refit-topics", is_flag=True, help="Find the topics anew; ids go on where a topic does.")
+@click.option("--delete-missing", is_flag=True,
+              help="Remove documents that came from these sources and are not in them any more.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Exit with 1 when anything could not be processed.")
+@json_option
+@pass_app
+def index(
+    app: App,
+    sources: tuple[Path, ...],
+    options: ReadOptions,
+    topics: int | None,
+    refit_topics: bool,
+    delete_missing: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Read files and folders, mine them, and make them searchable.
+
+    SOURCE is a file (jsonl, csv, tsv, txt, md, html, pdf, docx; also .gz), a folder with such files, or - for
+    JSON Lines from standard input. Given again, only what changed is done. What cannot be read is reported,
+    kept in a list (indexer status --dead), and never stops the run.
+
+    \b
+    Examples:
+      indexer index articles.jsonl
+      indexer index papers/ notes/ --topics 40
+      indexer index reviews.csv --text-field review --title-field product
+      zcat dump.jsonl.gz | indexer index -
+    """
+    with working(app) as progress, app.collection(make=True) as collection:
+        report = collection.index(
+            list(sources), options=options, topics=topics, refit=refit_topics, delete_missing=delete_missing,
+            progress=progress,
+        )  # fmt: skip
+    show_report(app, report, as_json=as_json)
+    if strict and report.failed:
+        click.get_current_context().exit(1)
+
+
+def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
+    """What a run did: to stdout. What it could not do: to stderr."""
+    if as_json:
+        from dataclasses import asdict
+
+        print_json({**asdict(report), "nothing_changed": report.nothing_changed})
+    elif report.nothing_changed:
+        say("nothing changed")
+    else:
+        say("\n".join(_summary(report)))
+    if report.failed:
+        _show_problems(app, report)
+
+
+def _summary(report: RunReport) -> list[str]:
+    lines = [
+        f"{count(report.read, 'document')} read: {report.new:,} new, {report.changed:,} changed, "
+        f"{report.unchanged:,} unchanged, {report.deleted:,} deleted, {report.failed:,} failed"
+    ]
+    if report.mined:
+        telling = report.mined >= ENOUGH_FOR_A_RATE and report.seconds
+        speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""
+        lines.append(f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}")
+    if report.topics:
+        lines.append(f"{count(report.topics, 'topic')}{', found anew' if report.new_fit else ''}")
+    return lines
+
+
+def _show_problems(app: App, report: RunReport) -> None:
+    for problem in report.problems:
+        click.echo(near(problem), err=True)
+    more = report.failed - len(report.problems)
+    warn(
+        f"{count(report.failed, 'problem')}{f', {more:,} of them not shown' if more > 0 else ''}. "
+        f"See them: {app.again('status --dead')}. Try them again: {app.again('retry')}"
+    )

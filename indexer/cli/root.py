@@ -1,0 +1,84 @@
+"""The root command: the list of commands, the shared options, and how errors are shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from indexer.cli.app import App, shared_options
+from indexer.cli.lazy import LazyGroup
+
+SECTIONS = {
+    "Read and mine": {
+        "index": "indexer.cli.index:index",
+        "plan": "indexer.cli.plan:plan",
+        "retry": "indexer.cli.retry:retry",
+    },
+    "Find": {
+        "search": "indexer.cli.search:search",
+        "phrases": "indexer.cli.phrases:phrases",
+        "topics": "indexer.cli.topics:topics",
+        "show": "indexer.cli.show:show",
+        "keyphrases": "indexer.cli.keyphrases:keyphrases",
+    },
+    "Look after": {
+        "status": "indexer.cli.status:status",
+        "doctor": "indexer.cli.doctor:doctor",
+        "models": "indexer.cli.models:models",
+        "evaluate": "indexer.cli.evaluate:evaluate",
+        "demo": "indexer.cli.demo:demo",
+    },
+}
+INTERRUPTED = 130  # what shells use: 128 + SIGINT
+
+
+class Root(LazyGroup):
+    """Shows our errors as two lines: what happened, and what to do next. Others keep their traceback: they are bugs."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from indexer.errors import IndexerError
+
+        app = ctx.ensure_object(App)
+        try:
+            return super().invoke(ctx)
+        except IndexerError as error:
+            if app.traceback:
+                raise
+            click.echo(f"Error: {error}", err=True)
+            if error.hint:
+                click.echo(error.hint, err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            goes_on = " What is written stays; the same command goes on where it stopped."
+            click.echo(f"\nStopped.{goes_on if app.resumable else ''}", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    "indexer",
+    cls=Root,
+    sections=SECTIONS,
+    params=shared_options(hidden=False),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="indexer", message="indexer %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Mine topics, keyphrases and phrase vectors from your documents, and search them by words and by meaning.
+
+    \b
+    See it work:      indexer demo
+    Your own files:   indexer index notes/ articles.jsonl
+    Then:             indexer topics
+                      indexer search "solar wind"
+
+    Settings come from options, INDEXER_… in the environment and indexer.toml, in this order.
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a ? for it
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,247 @@
+"""indexer search"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli import plain
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.filters import filter_options
+from indexer.cli.text import (
+    INDENT,
+    bold,
+    clean,
+    colours,
+    count,
+    dim,
+    facts,
+    indent,
+    indented,
+    mark,
+    marked,
+    percent,
+    print_json,
+    say,
+    table,
+)
+
+if TYPE_CHECKING:
+    from indexer.collection import Collection
+    from indexer.engines.base import Filter
+    from indexer.search import Facet, Hit, Mode, SearchResults
+
+FACETS = ("topic", "keyphrase")
+KEYPHRASES_SHOWN = 5
+FRAGMENTS_SHOWN = 2
+PHRASES_SHOWN = 3  # that explain a hit
+
+
+@command()
+@click.argument("query", nargs=-1)
+@click.option("--mode", type=click.Choice(["words", "meaning", "both"]), default="both", show_default=True,
+              help="Find the words, what is like the query in meaning, or join both.")  # fmt: skip
+@filter_options
+@click.option("--facet", "facets", multiple=True, default=FACETS, show_default=True, metavar="FIELD",
+              help="Count the values of a field: topic, keyphrase or one of your own. May be repeated.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
+@click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Which page.")
+@click.option("--why", is_flag=True, help="Say of each document what it was found by.")
+@json_option
+@pass_app
+def search(
+    app: App,
+    query: tuple[str, ...],
+    mode: Mode,
+    filters: list[Filter],
+    facets: tuple[str, ...],
+    limit: int,
+    page: int,
+    why: bool,
+    as_json: bool,
+) -> None:
+    """Find documents by words and by meaning, with facets.
+
+    In QUERY, "exact phrase", begin* and -without have their usual meaning (put the whole in single quotes, or
+    the shell takes them). Without a QUERY all documents under the filters are listed. Facets count all
+    documents that match, not only those shown.
+
+    \b
+    Examples:
+      indexer search solar wind
+      indexer search '"solar wind" -earth magnet*' --mode words
+      indexer search 'robots that learn' --topic robotics --where 'year>=2015' --why
+      indexer search --facet label --limit 1
+    """
+    with app.collection() as collection:
+        results = collection.search(
+            " ".join(query), mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
+        )
+        labels = plain.labels_of(collection.topics())
+        reasons = reasons_for(collection, results) if why else None
+    if as_json:
+        print_json(_as_json(results, labels, reasons, page=page, limit=limit))
+    else:
+        say(rendered(results, labels, reasons))
+
+
+# -- why ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A phrase of a document that is near the query."""
+
+    phrase: str
+    similarity: float | None  # cosine; None when the search was by words alone
+
+
+Reasons = Mapping[str, Sequence[Reason]] | None  # by document; None when nobody asked
+
+
+def reasons_for(collection: Collection, results: SearchResults) -> dict[str, list[Reason]]:
+    """The phrases of each hit that have a word of the query, or are nearest to it in meaning."""
+    from indexer.text import stemmed
+
+    ids = [hit.stored.document.id for hit in results.hits]
+    asked = set(stemmed(results.query).split())
+    vector = None
+    if results.mode != "words" and any(c.isalnum() for c in results.query):
+        vector = collection.encoder.encode_phrases([results.query])[0]
+    found: dict[str, list[Reason]] = {}
+    for row in collection.engine.mentions(ids):
+        near = float(row.vector @ vector) if vector is not None else None
+        shared = bool(asked & set(stemmed(row.surface).split()))
+        if near is not None or shared:
+            found.setdefault(row.document_id, []).append(Reason(row.surface, near))
+    for reasons in found.values():
+        reasons.sort(key=lambda reason: -(reason.similarity or 0.0))
+        del reasons[PHRASES_SHOWN:]
+    return found
+
+
+# -- for people ---------------------------------------------------------------------------------------------
+
+
+def rendered(results: SearchResults, labels: plain.Labels, reasons: Reasons = None) -> str:
+    """Hits, then facets."""
+    blocks = [_hit(hit, labels, reasons) for hit in results.hits]
+    blocks.append(_counted(results))
+    facets = [facet for facet in results.facets if facet.values]
+    if facets:
+        blocks[-1] += f"\n\nCounts over {results.facets_over}:"
+        blocks += [_facet(facet) for facet in facets]
+    return "\n\n".join(blocks)
+
+
+def _hit(hit: Hit, labels: plain.Labels, reasons: Reasons) -> str:
+    document = hit.stored.document
+    lines = [indented(_title(hit), first=f"{hit.rank:>2}. ")]
+    topics = ", ".join(labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics)
+    about = [document.id] if document.id != plain.name_of(document) else []
+    lines.append(indented(clean(" ".join([*about, f"[{topics}]"] if topics else about))))
+    if hit.stored.keyphrases:
+        shown = "; ".join(k.text for k in hit.stored.keyphrases[:KEYPHRASES_SHOWN])
+        lines.append(indented(dim(clean(shown))))
+    texts = [fragment for fragment in hit.fragments if fragment.field != "title"]
+    for fragment in texts[:FRAGMENTS_SHOWN]:
+        lines.append(indented("… " + marked(" ".join(fragment.text.split("\n")), fragment.marks)))
+    if reasons is not None:
+        lines.append(indent(facts(_why(hit, labels, reasons), margin=len(INDENT))))
+    return "\n".join(lines)
+
+
+def _title(hit: Hit) -> str:
+    """The title, with the words that were found in it marked where there are colours."""
+    title = plain.name_of(hit.stored.document)
+    found = next((f for f in hit.fragments if f.field == "title" and f.text == title), None)
+    if found is None or not colours():
+        return bold(clean(title))
+    ends = [0, *(end for _, end in found.marks)]
+    return "".join(
+        bold(clean(title[end:start])) + mark(clean(title[start:stop]))
+        for end, (start, stop) in zip(ends, found.marks, strict=False)
+    ) + bold(clean(title[ends[-1] :]))
+
+
+def _why(hit: Hit, labels: plain.Labels, reasons: Reasons) -> Iterator[tuple[str, str]]:
+    ranks = ", ".join(f"{name} #{rank}" for name, rank in hit.found_by.items())
+    yield "found by", f"{ranks or 'the filters'}; score {hit.score:.4g}"
+    if hit.stored.topics:
+        weights = (f"{labels.get(t.topic_id, t.topic_id)} {percent(t.weight)}" for t in hit.stored.topics)
+        yield "topics", clean(", ".join(weights))
+    if reasons and (near := reasons.get(hit.stored.document.id)):
+        yield "phrases", clean(", ".join(map(_reason, near)))
+
+
+def _reason(reason: Reason) -> str:
+    return reason.phrase if reason.similarity is None else f"{reason.phrase} {reason.similarity:.2f}"
+
+
+def _counted(results: SearchResults) -> str:
+    if not results.hits and not results.total:
+        return "no documents"
+    if not results.query:
+        return count(results.total, "document")
+    if results.mode == "meaning":
+        return f"the nearest of {count(results.total, 'document')}"
+    words = "any" if results.relaxed else "all"
+    line = f"{count(results.total, 'document')} with {words} of the words"
+    if results.relaxed:
+        line += "; none has all of them"
+    return line + ("; the others are near in meaning" if len(results.hits) > results.total else "")
+
+
+def _facet(facet: Facet) -> str:
+    rows = [
+        (f"{number:,}", clean(label), *([dim(value)] if facet.field == "topic" else []))
+        for value, label, number in facet.values
+    ]
+    return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
+
+
+# -- for programs -------------------------------------------------------------------------------------------
+
+
+def _as_json(
+    results: SearchResults,
+    labels: plain.Labels,
+    reasons: Reasons,
+    *,
+    page: int,
+    limit: int,
+) -> dict[str, Any]:
+    return {
+        "query": results.query,
+        "mode": results.mode,
+        "total": results.total,
+        "relaxed": results.relaxed,
+        "page": page,
+        "limit": limit,
+        "hits": [_hit_json(hit, labels, reasons) for hit in results.hits],
+        "facets": {
+            facet.field: [
+                {"value": value, "label": label, "documents": number} for value, label, number in facet.values
+            ]
+            for facet in results.facets
+        },
+        "facets_over": results.facets_over,
+    }
+
+
+def _hit_json(hit: Hit, labels: plain.Labels, reasons: Reasons) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rank": hit.rank,
+        "score": plain.rounded(hit.score),
+        **plain.document(hit.stored.document),
+        **plain.mined(hit.stored, labels),
+        "fragments": [plain.fragment(fragment) for fragment in hit.fragments],
+        "found_by": dict(hit.found_by),
+    }
+    if reasons is not None:
+        near = reasons.get(hit.stored.document.id, ())
+        found["near"] = [{"phrase": r.phrase, "similarity": r.similarity} for r in near]
+    return found

@@ -1,0 +1,34 @@
+"""indexer topics rename"""
+
+from __future__ import annotations
+
+import click
+
+from indexer.cli import plain
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.text import clean, print_json, say
+
+
+@command()
+@click.argument("topic")
+@click.argument("label")
+@json_option
+@pass_app
+def rename(app: App, topic: str, label: str, as_json: bool) -> None:
+    """Give TOPIC the name LABEL.
+
+    The id stays, and the name stays too when topics are found anew.
+
+    \b
+    Example:
+      indexer topics rename 3 'Ocean waves'
+    """
+    with app.collection() as collection:
+        before = {found.id: found.label for found in collection.topics()}
+        renamed = collection.rename_topic(topic, label)
+    if as_json:
+        print_json(plain.topic(renamed))
+    elif before[renamed.id] == renamed.label:
+        say("nothing changed")
+    else:
+        say(clean(f"{renamed.id} is now '{renamed.label}' (was '{before[renamed.id]}')"))

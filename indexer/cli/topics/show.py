@@ -1,0 +1,116 @@
+"""indexer topics show"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli import plain
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
+from indexer.cli.times import moment
+
+if TYPE_CHECKING:
+    from indexer.catalog import LineageEntry
+    from indexer.collection import TopicDetails
+    from indexer.records import StoredDocument
+
+
+@command()
+@click.argument("topic")
+@click.option("--documents", type=click.IntRange(0), default=5, show_default=True, help="Documents to show.")
+@json_option
+@pass_app
+def show(app: App, topic: str, documents: int, as_json: bool) -> None:
+    """Show phrases, documents and history of a topic.
+
+    \b
+    Examples:
+      indexer topics show 3
+      indexer topics show t-000003 --documents 20
+      indexer topics show 'ocean waves' --json
+    """
+    with app.collection() as collection:
+        details = collection.topic(topic, documents=documents)
+    if as_json:
+        print_json(_as_json(details))
+    else:
+        say(rendered(details))
+
+
+def rendered(details: TopicDetails) -> str:
+    """Facts, documents, history."""
+    topic = details.topic
+    blocks = [
+        facts(
+            [
+                (
+                    "topic",
+                    bold(clean(topic.label)) + (dim("  (named by hand)") if topic.named_by_hand else ""),
+                ),
+                ("id", topic.id),
+                ("documents", f"{topic.size:,}"),
+                ("phrases", clean("; ".join(topic.phrases))),
+            ]
+        )
+    ]
+    if details.documents:
+        rows = [(percent(_weight(d, topic.id)), clean(plain.name_of(d.document)), clean(d.document.id))
+                for d in details.documents]  # fmt: skip
+        blocks.append(
+            table([(w, id_, title) for w, title, id_ in rows], head=("share", "id", "document"), right=(0,))
+        )
+    if details.history:
+        rows = [(moment(e.at), " ".join(_event(e, topic.id)), e.run) for e in details.history]
+        blocks.append(
+            table([(at, run, what) for at, what, run in rows], head=("when", "run", "what happened"))
+        )
+    return "\n\n".join(blocks)
+
+
+def _weight(stored: StoredDocument, topic_id: str) -> float:
+    return next((t.weight for t in stored.topics if t.topic_id == topic_id), 0.0)
+
+
+def _event(entry: LineageEntry, topic_id: str) -> Iterator[str]:
+    if entry.kind == "kept" and entry.old_id == entry.new_id:
+        yield "kept"
+    elif entry.kind == "born" or entry.old_id is None:
+        yield "found for the first time"
+    elif entry.new_id is None:
+        yield "retired"
+    elif entry.kind == "hand":
+        yield (
+            f"{entry.old_id} merged into it by hand"
+            if entry.new_id == topic_id
+            else f"merged into {entry.new_id} by hand"
+        )
+    elif entry.new_id == topic_id:
+        yield f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
+    else:
+        yield f"{'split into' if entry.kind == 'split' else 'merged into'} {entry.new_id}"
+    if 0 < entry.score < 1:
+        yield f"(likeness {entry.score:.2f})"
+
+
+def _as_json(details: TopicDetails) -> dict[str, Any]:
+    return {
+        **plain.topic(details.topic),
+        "top_documents": [
+            {**plain.document(d.document), "weight": plain.rounded(_weight(d, details.topic.id))}
+            for d in details.documents
+        ],
+        "history": [
+            {
+                "at": e.at,
+                "run": e.run,
+                "kind": e.kind,
+                "old_id": e.old_id,
+                "new_id": e.new_id,
+                "score": e.score,
+            }
+            for e in details.history
+        ],
+    }

@@ -1,0 +1,95 @@
+"""indexer topics why"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli import plain
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
+
+if TYPE_CHECKING:
+    from indexer.collection import Vote, Why
+
+
+@command()
+@click.argument("id_", metavar="ID")
+@json_option
+@pass_app
+def why(app: App, id_: str, as_json: bool) -> None:
+    """Say why document ID has its topics.
+
+    Each phrase of a document votes for the topic it is nearest to, with a weight that comes from its score as
+    a keyphrase. Phrases that are beyond the reach of every topic do not vote.
+
+    \b
+    Example:
+      indexer topics why arxiv:1405.3939
+    """
+    with app.collection() as collection:
+        found = collection.why(id_)
+        labels = plain.labels_of(collection.topics())
+    if as_json:
+        print_json(_as_json(found, labels))
+    else:
+        say(rendered(found, labels))
+
+
+def rendered(found: Why, labels: plain.Labels, *, limit: int | None = None) -> str:
+    """The topics of the document, then the votes."""
+    rows = [_row(vote, labels) for vote in found.votes[:limit]]
+    votes = table(rows, head=("weight", "phrase", "votes for", "likeness", "lead", "over"), right=(0, 3, 4))
+    return f"{facts(_about(found, labels))}\n\n{votes}".rstrip()
+
+
+def _about(found: Why, labels: plain.Labels) -> Iterator[tuple[str, str]]:
+    yield "document", bold(clean(plain.name_of(found.document)))
+    shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
+    yield "topics", ", ".join(shares) or "none: no topic has enough of the votes"
+    if found.runner_up:
+        topic, share = found.runner_up
+        yield "runner-up", clean(topic.label) + (f" {percent(share)}" if share else ", without a vote")
+    silent = sum(vote.weight for vote in found.votes if vote.topic is None)
+    if silent:
+        yield "no vote", f"{percent(silent)} (phrases less like any topic than {found.reach:.2f})"
+    yield "made with", clean(f"{found.bundle}, topics of run {found.fit}")
+
+
+def _row(vote: Vote, labels: plain.Labels) -> tuple[str, ...]:
+    return (
+        percent(vote.weight),
+        clean(vote.phrase),
+        clean(labels.get(vote.topic, vote.topic)) if vote.topic else dim("no topic"),
+        f"{vote.similarity:.2f}",
+        f"{vote.margin:.2f}",
+        clean(labels.get(vote.runner_up, vote.runner_up)) if vote.runner_up else "",
+    )
+
+
+def _as_json(found: Why, labels: plain.Labels) -> dict[str, Any]:
+    return {
+        "id": found.document.id,
+        "title": found.document.title,
+        "topics": [{**plain.topic(topic), "weight": plain.rounded(share)} for topic, share in found.topics],
+        "runner_up": {**plain.topic(found.runner_up[0]), "weight": plain.rounded(found.runner_up[1])}
+        if found.runner_up
+        else None,
+        "votes": [
+            {
+                "phrase": vote.phrase,
+                "weight": plain.rounded(vote.weight),
+                "topic": vote.topic,
+                "label": labels.get(vote.topic, vote.topic) if vote.topic else None,
+                "similarity": plain.rounded(vote.similarity),
+                "runner_up": vote.runner_up,
+                "margin": plain.rounded(vote.margin),
+            }
+            for vote in found.votes
+        ],
+        "reach": plain.rounded(found.reach),
+        "bundle": found.bundle,
+        "fit": found.fit,
+    }

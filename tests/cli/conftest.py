@@ -1,0 +1,145 @@
+"""A real collection in a temporary home; only the two heavy parts are small: the encoder and the tagger."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from click.testing import CliRunner
+from hash_encoder import HashEncoder
+
+from indexer.cli import main
+from indexer.records import Mention, Prepared, Sentence
+from indexer.text.forms import normal_form
+from indexer.text.plain import plain_candidates, plain_sentences
+
+
+class WideHashEncoder(HashEncoder):
+    """With the dims and the window of the packaged bundle, which stays in the registry as it is."""
+
+    dims = 384
+    window_tokens = 128
+
+
+class PlainPreparer:
+    """Implements `indexer.text.Preparer` without spaCy: by punctuation and stop words."""
+
+    name = "plain-0"
+
+    def __init__(self, tagger="auto"):
+        pass
+
+    def prepare(self, documents):
+        return [self._one(document) for document in documents]
+
+    def _one(self, document):
+        sentences, mentions = [], []
+        for start, text in ((0, document.title), (document.text_start, document.text)):
+            for begin, end in plain_sentences(text):
+                sentences.append(Sentence(start + begin, start + end))
+                for first, last in plain_candidates(text, begin, end):
+                    phrase = normal_form(text[first:last])
+                    if phrase:
+                        mentions.append(Mention(start + first, start + last, phrase))
+        return Prepared(tuple(sentences), tuple(mentions))
+
+
+SUBJECTS = {
+    "robots": ["robot arm", "motion planning", "grasping", "path", "controller", "mobile robot"],
+    "oceans": ["ocean waves", "surface gravity waves", "sea ice", "tides", "salinity", "currents"],
+    "markets": ["stock market", "option prices", "volatility", "traders", "portfolio", "returns"],
+}
+
+
+def made(number=21):
+    """Short documents on three subjects."""
+    documents = []
+    for i in range(number):
+        subject = list(SUBJECTS)[i % 3]
+        terms = SUBJECTS[subject]
+        a, b, c = (terms[(i + k) % len(terms)] for k in range(3))
+        documents.append(
+            {
+                "id": f"d{i:02d}",
+                "title": f"On {a} and {b}",
+                "text": f"We study the {a} of a system. The {b} depends on the {c}. Results on {a} are given.",
+                "subject": subject,
+                "year": 2000 + i,
+            }
+        )
+    return documents
+
+
+def written(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def invoked(*args, home=None, **kwargs):
+    """Call the program as a shell would; what a user would see as a traceback fails the test."""
+    given = [] if home is None else ["--home", str(home)]
+    result = CliRunner().invoke(main, [*given, *map(str, args)], **kwargs)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_parts():
+    """No torch, no spaCy, no worker processes."""
+    from indexer.text import parallel
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
+        patch.setattr("indexer.text.Preparer", PlainPreparer)
+        patch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+        patch.setattr("indexer.collection.Preparer", PlainPreparer)
+        patch.setattr("indexer.collection.TAGGERS", 0)
+        parallel._preparer.cache_clear()
+        yield
+    parallel._preparer.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def plain_surroundings(tmp_path, monkeypatch):
+    """An empty current folder, and nothing in the environment that changes the output."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("COLUMNS", "NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run():
+    return invoked
+
+
+@pytest.fixture
+def corpus():
+    return made
+
+
+@pytest.fixture
+def write():
+    return written
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory, small_parts):
+    """A home with 21 documents and 3 topics. For reading only."""
+    folder = tmp_path_factory.mktemp("indexed")
+    result = invoked("index", written(folder / "docs.jsonl", made()), "--topics", "3", home=folder / "home")
+    assert result.exit_code == 0, result.output
+    return folder / "home"
+
+
+@pytest.fixture
+def read(indexed):
+    """Call a command that only reads, on the indexed home."""
+    return partial(invoked, home=indexed)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home of one's own, not made yet."""
+    return tmp_path / "home"

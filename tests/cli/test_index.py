@@ -1,0 +1,150 @@
+"""indexer index, plan and retry."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def bad(tmp_path, corpus, write):
+    """A file with three good lines and two bad ones."""
+    path = write(tmp_path / "bad.jsonl", [{**record, "id": f"b{record['id']}"} for record in corpus(3)])
+    path.write_text(path.read_text() + '{"id": "b"}\nnot json\n')
+    return path
+
+
+def test_index_says_what_it_did(run, home, tmp_path, corpus, write):
+    write(tmp_path / "docs.jsonl", corpus(6))
+    result = run("index", "docs.jsonl", "--topics", "2", home=home)
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, second, third = result.stdout.splitlines()
+    assert first == "6 documents read: 6 new, 0 changed, 0 unchanged, 0 deleted, 0 failed"
+    assert second.startswith("6 documents mined in ")
+    assert third == "2 topics, found anew"
+
+
+def test_index_again_changes_nothing(run, home, tmp_path, corpus, write):
+    write(tmp_path / "docs.jsonl", corpus(6))
+    run("index", "docs.jsonl", home=home)
+    assert run("index", "docs.jsonl", home=home).stdout == "nothing changed\n"
+    as_json = json.loads(run("index", "docs.jsonl", "--json", home=home).stdout)
+    assert as_json["nothing_changed"] is True
+    assert (as_json["read"], as_json["unchanged"]) == (6, 6)
+
+
+def test_index_reports_changed_and_deleted_documents(run, home, tmp_path, corpus, write):
+    records = corpus(6)
+    source = write(tmp_path / "docs.jsonl", records)
+    run("index", source, home=home)
+    records[0]["text"] = "Now about volcanoes. Lava is hot."
+    write(source, records[:5])
+    shown = run("index", source, "--delete-missing", home=home).stdout
+    assert shown.startswith("5 documents read: 0 new, 1 changed, 4 unchanged, 1 deleted, 0 failed\n")
+
+
+def test_problems_go_to_stderr_with_file_and_line(run, home, bad):
+    result = run("index", "bad.jsonl", home=home)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("3 documents read: 3 new, 0 changed, 0 unchanged, 0 deleted, 2 failed\n")
+    second, third, warning = result.stderr.splitlines()
+    assert second.startswith("bad.jsonl:4: no text.")
+    assert third.startswith("bad.jsonl:5: not valid JSON")
+    assert warning == (
+        f"Warning: 2 problems. See them: indexer --home {home} status --dead. Try them again: indexer --home {home} retry"
+    )
+
+
+def test_strict_makes_problems_an_error(run, home, bad):
+    assert run("index", bad, "--strict", home=home).exit_code == 1
+
+
+def test_json_of_index_is_the_report_and_problems_still_go_to_stderr(run, home, bad):
+    result = run("index", bad, "--json", home=home)
+    report = json.loads(result.stdout)
+    assert (report["read"], report["new"], report["failed"]) == (3, 3, 2)
+    assert len(report["problems"]) == 2
+    assert set(report) >= {
+        "run",
+        "changed",
+        "unchanged",
+        "deleted",
+        "mined",
+        "topics",
+        "new_fit",
+        "seconds",
+        "stages",
+    }
+    assert "Warning: 2 problems" in result.stderr
+
+
+def test_index_reads_standard_input(run, home, corpus):
+    lines = "".join(json.dumps(record) + "\n" for record in corpus(3))
+    result = run("index", "-", home=home, input=lines)
+    assert result.stdout.startswith("3 documents read: 3 new")
+
+
+def test_index_takes_the_names_of_fields(run, home, tmp_path):
+    (tmp_path / "r.csv").write_text("nr;what;review\n1;Pump;The pump is loud.\n")
+    options = ("--text-field", "review", "--title-field", "what", "--id-field", "nr", "--delimiter", ";")
+    assert run("index", "r.csv", *options, home=home).exit_code == 0
+    shown = json.loads(run("show", "1", "--json", home=home).stdout)
+    assert (shown["title"], shown["text"]) == ("Pump", "The pump is loud.")
+
+
+def test_a_wrong_delimiter_is_a_mistake_in_typing(run, home, bad):
+    result = run("index", bad, "--delimiter", "::", home=home)
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_a_source_that_is_not_there_writes_nothing(run, home):
+    result = run("index", "nowhere.jsonl", home=home)
+    assert result.exit_code == 2
+    assert "nowhere.jsonl" in result.stderr
+    assert not home.exists()
+
+
+# -- retry --------------------------------------------------------------------------------------------------
+
+
+def test_retry_does_what_was_mended(run, home, bad):
+    run("index", bad, home=home)
+    bad.write_text(bad.read_text().replace('{"id": "b"}\nnot json', '{"id": "b", "text": "Mended now."}'))
+    result = run("retry", home=home)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("4 documents read: 1 new, 0 changed, 3 unchanged")
+    assert run("status", "--dead", home=home).stdout == "no dead letters\n"
+
+
+def test_retry_of_nothing_changes_nothing(read):
+    assert read("retry").stdout == "nothing changed\n"
+
+
+# -- plan ---------------------------------------------------------------------------------------------------
+
+
+def test_plan_tells_and_writes_nothing(run, home, tmp_path, bad, corpus, write):
+    write(tmp_path / "docs.jsonl", corpus(6))
+    result = run("plan", "docs.jsonl", "bad.jsonl", home=home)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "9 documents: 9 new, 0 changed, 0 unchanged",
+        "2 problems in reading",
+        "about 0.3 MB more on disk, time unknown before a first run",
+        "nothing was written",
+    ]
+    assert result.stderr.startswith("bad.jsonl:4: no text.")
+    assert not home.exists()
+
+
+def test_plan_knows_what_is_there_already(run, home, tmp_path, corpus, write):
+    records = corpus(6)
+    source = write(tmp_path / "docs.jsonl", records)
+    run("index", source, home=home)
+    records[0]["text"] = "Now about volcanoes."
+    write(source, records[:5])
+    plan = json.loads(run("plan", source, "--json", home=home).stdout)
+    assert {name: plan[name] for name in ("documents", "new", "changed", "unchanged", "missing")} == {
+        "documents": 5, "new": 0, "changed": 1, "unchanged": 4, "missing": 1,
+    }  # fmt: skip

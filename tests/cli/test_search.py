@@ -1,0 +1,190 @@
+"""indexer search, phrases and show, on the indexed home."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from indexer.cli import phrases
+
+
+def found(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_search_shows_hits_and_facets(read):
+    shown = read("search", "robot arm", "--mode", "words", "--limit", "1", "--facet", "subject").stdout
+    lines = shown.splitlines()
+    assert lines[0].startswith(" 1. On ")
+    assert "[[robot]] [[arm]]" in shown
+    assert any(line.endswith("documents with all of the words") for line in lines)
+    at = lines.index("Counts over all documents with all of the words:")
+    assert lines[at + 2] == "subject"
+    assert lines[at + 3].split()[1:] == ["robots"]
+
+
+def test_search_as_json(read):
+    answer = found(read("search", "robot", "arm", "--json", "--limit", "2"))
+    assert set(answer) == {
+        "query", "mode", "total", "relaxed", "page", "limit", "hits", "facets", "facets_over",
+    }  # fmt: skip
+    first = answer["hits"][0]
+    assert set(first) == {
+        "rank", "score", "id", "title", "source", "meta", "topics", "keyphrases", "fragments", "found_by",
+    }  # fmt: skip
+    assert first["rank"] == 1
+    assert first["meta"]["subject"] == "robots"
+    assert set(first["topics"][0]) == {"id", "label", "weight"}
+    assert set(first["keyphrases"][0]) == {"text", "score", "present", "places"}
+    fragment = first["fragments"][0]
+    assert {fragment["text"][start:end].lower() for start, end in fragment["marks"]} <= {"robot", "arm"}
+    assert set(answer["facets"]) == {"topic", "keyphrase"}
+    assert set(answer["facets"]["topic"][0]) == {"value", "label", "documents"}
+    assert answer["facets_over"] == "all documents with all of the words"
+
+
+def test_words_of_the_query_need_no_quotes(read):
+    one = found(read("search", "robot arm", "--json"))
+    several = found(read("search", "robot", "arm", "--json"))
+    assert one == several
+
+
+def test_pages_follow_each_other(read):
+    whole = found(read("search", "robot", "--limit", "4", "--json"))["hits"]
+    second = found(read("search", "robot", "--limit", "2", "--page", "2", "--json"))["hits"]
+    assert [hit["id"] for hit in second] == [hit["id"] for hit in whole[2:]]
+    assert [hit["rank"] for hit in second] == [3, 4]
+
+
+def test_conditions_hold_together_and_topics_are_alternatives(read):
+    both = found(read("search", "--where", "year>=2018", "--where", "subject=robots", "--json"))
+    assert {hit["id"] for hit in both["hits"]} == {"d18"}
+    topics = [topic["label"] for topic in found(read("topics", "--json"))]
+    args = [arg for label in topics for arg in ("--topic", label)]
+    assert found(read("search", *args, "--json"))["total"] == 21
+
+
+def test_a_keyphrase_narrows(read):
+    phrase = found(read("search", "robot", "--json"))["hits"][0]["keyphrases"][0]["text"]
+    hits = found(read("search", "--keyphrase", phrase, "--json"))["hits"]
+    assert hits
+    assert all(phrase in {k["text"] for k in hit["keyphrases"]} for hit in hits)
+
+
+def test_a_search_without_words_lists_documents(read):
+    shown = read("search", "--where", "subject=oceans", "--limit", "1").stdout
+    assert "\n7 documents\n" in shown
+    assert "Counts over all documents under the filters:" in shown
+
+
+def test_a_search_that_finds_nothing(read):
+    result = read("search", "xyzzy", "--mode", "words")
+    assert (result.exit_code, result.stdout) == (0, "no documents\n")
+
+
+def test_when_no_document_has_all_words_it_is_said(read):
+    result = read("search", "robot xyzzy", "--mode", "words")
+    assert "with any of the words; none has all of them" in result.stdout
+    assert found(read("search", "robot xyzzy", "--json"))["relaxed"] is True
+
+
+def test_why_names_ranks_topics_and_phrases(read):
+    shown = read("search", "robot arm", "--why", "--limit", "1").stdout
+    assert "found by  words #1, meaning #1; score 0.03" in shown
+    assert "phrases   robot arm 1.00" in shown
+    assert "100 %" in shown
+    near = found(read("search", "robot arm", "--why", "--limit", "1", "--json"))["hits"][0]["near"]
+    assert near[0]["phrase"].lower() == "robot arm"
+    assert near[0]["similarity"] == pytest.approx(1, abs=0.01)
+
+
+def test_why_of_a_word_search_needs_no_encoder(read, monkeypatch):
+    def absent(*args, **kwargs):
+        raise AssertionError("the encoder was loaded")
+
+    monkeypatch.setattr("models.load.load_encoder", absent)
+    shown = read("search", "robots", "--mode", "words", "--why", "--limit", "1").stdout
+    assert "phrases   robot arm" in shown or "mobile robot" in shown
+
+
+def test_an_unknown_topic_names_near_ones(read):
+    label = found(read("topics", "--json"))[0]["label"]
+    result = read("search", "x", "--topic", label[:-1])
+    assert result.exit_code == 1
+    assert f"There is no topic '{label[:-1]}'" in result.stderr
+    assert label in result.stderr
+
+
+# -- phrases ------------------------------------------------------------------------------------------------
+
+
+def test_phrases_are_listed_by_likeness(read):
+    rows = found(read("phrases", "ocean", "waves", "--limit", "3", "--json"))
+    assert rows[0]["phrase"].lower() == "ocean waves"
+    assert rows[0]["score"] == pytest.approx(1, abs=0.01)
+    assert set(rows[0]) == {"phrase", "score", "documents", "topics", "surfaces", "id"}
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    head, first = read("phrases", "ocean waves", "--limit", "1").stdout.splitlines()
+    assert head.split() == ["score", "phrase", "documents", "topics"]
+    assert "ocean waves" in first
+
+
+def test_phrases_in_context_show_the_mention_in_its_sentence(read):
+    args = ("phrases", "--in", "We look at [[sea ice]] here.", "--where", "year<2010", "--limit", "2")
+    rows = found(read(*args, "--json"))
+    assert rows[0]["phrase"] == "sea ice"
+    assert rows[0]["document"]["title"].startswith("On ")
+    shown = read(*args).stdout
+    assert "[[sea ice]]" in shown
+    assert rows[0]["document"]["id"] in shown
+
+
+@pytest.mark.parametrize(
+    "args", [(), ("a", "--in", "a [[b]]"), ("a", "--where", "year>1"), ("--in", "nothing is marked")]
+)
+def test_what_phrases_cannot_do(read, args):
+    result = read("phrases", *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "surface", "place"),
+    [
+        ("Cellular cell walls", "cell", (9, 13)),
+        ("the heat pump", "heat  pump", (4, 13)),
+        ("subcells", "cell", (3, 7)),
+        ("nothing", "cell", None),
+    ],
+)
+def test_where_a_phrase_stands_in_its_sentence(sentence, surface, place):
+    assert list(phrases._places(sentence, surface)) == ([place] if place else [])
+
+
+# -- show ---------------------------------------------------------------------------------------------------
+
+
+def test_show_marks_the_keyphrases_in_title_and_text(read):
+    shown = read("show", "d00").stdout
+    title, _, rest = shown.partition("\n\n")
+    assert "[[robot arm]]" in title
+    assert "[[robot arm]]" in rest
+    assert "topics" in rest
+    assert "subject" in rest
+
+
+def test_places_of_keyphrases_point_into_the_fields(read):
+    document = found(read("show", "d00", "--json"))
+    assert document["bundle"] == "hash@00000000+test"
+    for keyphrase in document["keyphrases"]:
+        assert keyphrase["present"]
+        for place in keyphrase["places"]:
+            there = document[place["field"]][place["start"] : place["end"]]
+            assert there.lower() == keyphrase["text"].lower()
+
+
+def test_show_of_an_unknown_id(read):
+    result = read("show", "nope")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[0] == "Error: There is no document 'nope' in collection 'main'."

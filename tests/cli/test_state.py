@@ -1,0 +1,211 @@
+"""indexer status, doctor and models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from indexer.cli.root import main
+
+
+def as_json(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+# -- status -------------------------------------------------------------------------------------------------
+
+
+def test_status_shows_counts_and_runs(read, indexed):
+    shown = read("status").stdout
+    assert f"collection    main in {indexed}" in shown
+    assert "documents     21\n" in shown
+    assert "topics        3; 0 documents without one" in shown
+    assert "21 read, 21 new, 21 mined" in shown
+
+
+def test_status_as_json(read):
+    found = as_json(read("status", "--json"))
+    assert found["documents"] == {"stored": 0, "mined": 0, "done": 21}
+    assert found["engine"]["topics"] == 3
+    assert found["last_runs"][0]["kind"] in ("index", "retry")
+    assert sum(found["dead"].values()) == 0
+
+
+def test_dead_letters_name_file_and_line(run, home, tmp_path):
+    (tmp_path / "bad.jsonl").write_text("not json\n")
+    run("index", "bad.jsonl", home=home)
+    head, row = run("status", "--dead", home=home).stdout.splitlines()
+    assert head.split() == ["stage", "tries", "last", "reason"]
+    assert "bad.jsonl:1: not valid JSON" in row
+    letters = as_json(run("status", "--dead", "--json", home=home))
+    assert letters[0]["stage"] == "read"
+    shown = run("status", home=home).stdout
+    said = f"dead letters 1 (read 1); see them: indexer --home {home} status --dead"
+    assert said in " ".join(shown.split())
+
+
+def test_no_dead_letters_is_an_empty_list(read):
+    assert as_json(read("status", "--dead", "--json")) == []
+
+
+# -- doctor -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def states(run):
+    def look(home):
+        result = run("doctor", "--json", home=home)
+        return result.exit_code, {check["check"]: check for check in json.loads(result.stdout)}
+
+    return look
+
+
+def test_doctor_of_a_healthy_collection(states, indexed):
+    code, found = states(indexed)
+    assert code == 0
+    assert {name: check["state"] for name, check in found.items() if check["state"] == "FAIL"} == {}
+    assert set(found) == {
+        "python", "packages", "home", "disk", "sqlite", "threads", "tagger", "model", "encoder", "catalog",
+        "engine", "integrity", "counts", "lock", "last run", "dead letters",
+    }  # fmt: skip
+    assert found["tagger"]["found"] == "plain-0"
+    assert found["encoder"]["found"].startswith("hash@00000000+test, ")
+
+
+def test_doctor_for_people(read):
+    lines = read("doctor").stdout.splitlines()
+    assert lines[0].split()[:2] == ["OK", "python"]
+    assert lines[-1] == "all is well"
+
+
+def test_doctor_before_the_first_run_makes_nothing(states, home):
+    code, found = states(home)
+    assert code == 0
+    assert found["collection"]["found"] == f"none yet in {home}"
+    assert not home.exists()
+
+
+def test_doctor_finds_a_damaged_file(states, indexed, home):
+    shutil.copytree(indexed, home)
+    file = next(home.glob("*/collection.sqlite"))
+    for extra in file.parent.glob("collection.sqlite-*"):
+        extra.unlink()
+    data = bytearray(file.read_bytes())
+    data[4096 * 3 : 4096 * 12] = b"\x55" * 4096 * 9
+    file.write_bytes(data)
+    code, found = states(home)
+    assert code == 1
+    failed = [check for check in found.values() if check["state"] == "FAIL"]
+    assert failed
+    assert all(check["hint"] for check in failed)
+
+
+def test_doctor_notices_dead_letters_and_lost_documents(run, states, home, indexed, tmp_path):
+    shutil.copytree(indexed, home)
+    (tmp_path / "bad.jsonl").write_text("not json\n")
+    run("index", "bad.jsonl", home=home)
+    from indexer.catalog import Catalog
+
+    with Catalog.open(f"sqlite:///{home}/catalog.sqlite") as catalog:
+        catalog.forget("main", ["d00"])
+    code, found = states(home)
+    assert code == 0
+    assert found["dead letters"]["state"] == found["counts"]["state"] == "WARN"
+    assert found["counts"]["found"] == "the engine has 21 documents, the catalog knows of 20"
+
+
+def test_doctor_notices_an_interrupted_run(states, home, indexed):
+    shutil.copytree(indexed, home)
+    from indexer.catalog import Catalog
+
+    with Catalog.open(f"sqlite:///{home}/catalog.sqlite") as catalog:
+        run = catalog.start_run("main", "index", {})
+        catalog.finish_run(run, "interrupted", {})
+    _, found = states(home)
+    assert found["last run"]["state"] == "WARN"
+
+
+def test_an_encoder_that_does_not_load_fails_one_check_only(states, indexed, monkeypatch):
+    from indexer.errors import BackendUnavailable
+
+    def broken(*args, **kwargs):
+        raise BackendUnavailable("It cannot run here.", hint="Take another.")
+
+    monkeypatch.setattr("models.load.load_encoder", broken)
+    code, found = states(indexed)
+    assert code == 1
+    assert found["encoder"] == {
+        "check": "encoder", "state": "FAIL", "found": "It cannot run here.", "hint": "Take another.",
+    }  # fmt: skip
+    assert found["dead letters"]["state"] == "OK"
+
+
+# -- models -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_own(run, home):
+    """A home with a bundle of its own."""
+    from models.registry import SHIPPED
+
+    folder = home / "bundles" / "mine"
+    shutil.copytree(SHIPPED / "minilm-base", folder)
+    card = json.loads((folder / "bundle.json").read_text())
+    (folder / "bundle.json").write_text(json.dumps({**card, "name": "mine"}))
+    return home
+
+
+def test_models_are_listed(run, with_own):
+    rows = as_json(run("models", "--json", home=with_own))
+    assert {(row["name"], row["where"], row["used"]) for row in rows} >= {
+        ("mine", "home", False), ("minilm-base", "shipped", True),
+    }  # fmt: skip
+    shown = run("models", home=with_own).stdout
+    assert any(line.startswith("*  minilm-base") for line in shown.splitlines())
+
+
+def test_a_bundle_that_cannot_be_used_says_why(run, with_own):
+    (with_own / "bundles" / "mine" / "bundle.json").write_text("{}")
+    row = next(row for row in as_json(run("models", "--json", home=with_own)) if row["name"] == "mine")
+    assert "not the description of a bundle" in row["error"]
+
+
+def test_model_in_full(run, home):
+    shown = run("models", "show", "minilm-base", home=home).stdout
+    assert "384 numbers" in shown
+    assert as_json(run("models", "show", "minilm-base", "--json", home=home))["dims"] == 384
+
+
+def test_an_unknown_model_lists_those_there_are(run, home):
+    result = run("models", "show", "nope", home=home)
+    assert result.exit_code == 1
+    assert "Available: minilm-base" in result.stderr
+
+
+def test_remove_asks_first(run, with_own):
+    refused = run("models", "remove", "mine", home=with_own, input="n\n")
+    assert refused.exit_code == 1
+    assert (with_own / "bundles" / "mine").exists()
+    assert run("models", "remove", "mine", home=with_own, input="y\n").stdout == "mine removed\n"
+    assert not (with_own / "bundles" / "mine").exists()
+
+
+def test_shipped_models_stay(run, home):
+    result = run("models", "remove", "minilm-base", "--yes", home=home)
+    assert result.exit_code == 1
+    assert "shipped" in result.stderr
+
+
+def test_the_model_of_a_collection_stays(run, with_own, tmp_path):
+    (tmp_path / "a.txt").write_text("A text about heat pumps.")
+    run("index", "a.txt", "--bundle", "mine", home=with_own)
+    result = run("models", "remove", "mine", "--yes", "--bundle", "mine", home=with_own)
+    assert result.exit_code == 2
+    assert "uses the bundle 'mine'" in result.stderr
+
+
+def test_main_is_the_entry_point():
+    assert callable(main)

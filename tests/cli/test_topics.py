@@ -1,0 +1,124 @@
+"""indexer topics."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+
+
+@pytest.fixture
+def own(indexed, home):
+    """A copy of the indexed home, to change."""
+    shutil.copytree(indexed, home)
+    return home
+
+
+def as_json(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_topics_alone_lists_them(read):
+    assert read("topics").stdout == read("topics", "list").stdout
+    assert read("topics", "--json").stdout == read("topics", "list", "--json").stdout
+    head, *rows = read("topics").stdout.splitlines()
+    assert head.split() == ["id", "documents", "label", "leading", "phrases"]
+    assert sum(row.startswith("t-00000") for row in rows) == 3
+
+
+def test_topics_as_json_are_largest_first(read):
+    topics = as_json(read("topics", "--json"))
+    assert [set(topic) for topic in topics] == [{"id", "label", "documents", "phrases", "named_by_hand"}] * 3
+    sizes = [topic["documents"] for topic in topics]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_collection_without_topics(run, home, tmp_path):
+    (tmp_path / "a.txt").write_text("...")
+    run("index", "a.txt", home=home)
+    assert run("topics", home=home).stdout == "no topics yet\n"
+
+
+@pytest.mark.parametrize("by", ["id", "number", "label"])
+def test_show_by_id_number_or_label(read, by):
+    topic = as_json(read("topics", "--json"))[0]
+    name = {"id": topic["id"], "number": str(int(topic["id"][2:])), "label": topic["label"].upper()}[by]
+    details = as_json(read("topics", "show", name, "--documents", "2", "--json"))
+    assert details["id"] == topic["id"]
+    assert len(details["top_documents"]) == 2
+    assert details["history"][0]["kind"] == "born"
+    shown = read("topics", "show", name).stdout
+    assert "found for the first time" in shown
+    assert details["top_documents"][0]["title"] in " ".join(shown.split())
+
+
+def test_why_lists_the_votes(read):
+    found = as_json(read("topics", "why", "d00", "--json"))
+    assert found["topics"][0]["weight"] > 0
+    assert sum(vote["weight"] for vote in found["votes"]) == pytest.approx(1, abs=0.01)
+    shown = read("topics", "why", "d00").stdout
+    assert shown.startswith("document   On robot arm and motion planning\ntopics ")
+    assert f"topics of run {found['fit']}" in shown
+    assert "votes for" in shown
+
+
+def test_rename_keeps_the_id(run, own):
+    topic = as_json(run("topics", "--json", home=own))[0]
+    result = run("topics", "rename", topic["id"], "Better  name", home=own)
+    assert result.stdout == f"{topic['id']} is now 'Better name' (was '{topic['label']}')\n"
+    assert run("topics", "rename", topic["id"], "Better name", home=own).stdout == "nothing changed\n"
+    renamed = as_json(run("topics", "show", "better name", "--json", home=own))
+    assert (renamed["id"], renamed["named_by_hand"]) == (topic["id"], True)
+
+
+def test_two_topics_cannot_have_one_name(run, own):
+    first, second, _ = as_json(run("topics", "--json", home=own))
+    result = run("topics", "rename", first["id"], second["label"], home=own)
+    assert result.exit_code == 2
+    assert "Merge them: indexer topics merge" in result.stderr
+
+
+def test_merge_leaves_one_and_the_old_id_leads_to_it(run, own):
+    into, other, _ = as_json(run("topics", "--json", home=own))
+    merged = as_json(run("topics", "merge", into["id"], other["id"], "--json", home=own))
+    assert merged["id"] == into["id"]
+    assert merged["changed"] == other["documents"]
+    assert len(as_json(run("topics", "--json", home=own))) == 2
+    assert as_json(run("topics", "show", other["id"], "--json", home=own))["id"] == into["id"]
+    assert "merged into it by hand" in run("topics", "show", into["id"], home=own).stdout
+
+
+def test_refit_finds_topics_anew(run, own):
+    result = run("topics", "refit", "--topics", "2", home=own)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "2 topics, found anew"
+
+
+def test_export_of_topics(read):
+    as_csv = list(csv.DictReader(io.StringIO(read("topics", "export", "--format", "csv").stdout)))
+    topics = as_json(read("topics", "export"))
+    assert topics == as_json(read("topics", "--json"))
+    assert [row["id"] for row in as_csv] == [topic["id"] for topic in topics]
+    assert as_csv[0]["phrases"] == "; ".join(topics[0]["phrases"])
+
+
+def test_export_of_documents_to_a_file(read, tmp_path):
+    result = read("topics", "export", "--documents", "--format", "csv", "--output", "out.csv")
+    assert (result.exit_code, result.stdout) == (0, "")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    assert set(rows[0]) == {"document", "title", "topic", "label", "weight"}
+    assert {row["document"] for row in rows} == {f"d{i:02d}" for i in range(21)}
+    assert rows == [
+        {**row, "weight": str(row["weight"])} for row in as_json(read("topics", "export", "--documents"))
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_export_to_a_place_that_is_not_there(read):
+    result = read("topics", "export", "--output", "no/such/folder.json")
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
