@@ -36,6 +36,7 @@ DOCUMENTS = 48
 VECTORS = 400  # mentions among which neighbours are looked for
 NEIGHBOURS = 10
 ROUNDS = 3  # passes over all windows; the fastest counts, so that a busy moment does not decide
+PATIENCE = 5.0  # seconds after which no further round begins, on a slow or busy machine
 
 KEYPHRASE_TOLERANCE = 1.0  # points
 LEAST_NEIGHBOURS = 0.85
@@ -174,7 +175,10 @@ def measure(encoders: dict[str, WindowEncoder], sample: Sample) -> dict[str, Bac
     encodings: dict[str, list[Encoding]] = {}
     for encoder in encoders.values():
         encoder.encode(sample.windows[:4])  # the first pass allocates
-    for _ in range(ROUNDS):
+    began = time.perf_counter()
+    for done in range(ROUNDS):
+        if done and time.perf_counter() - began > PATIENCE:
+            break
         for name, encoder in encoders.items():
             start = time.perf_counter()
             encodings[name] = encoder.encode(sample.windows)
