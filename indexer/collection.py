@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, LineageEntry, Run, TopicEntry
@@ -225,7 +226,8 @@ class Collection:
             self.catalog.interrupted_runs(self.name)
             wanted = {"sources": given, "topics": topics, "refit": refit, "delete_missing": delete_missing}
             report.run = self.catalog.start_run(self.name, kind, wanted, lock=lock)
-            with self._recorded(report):
+            # BLAS threads spin while they wait, and take the cores from the encoder.
+            with self._recorded(report), threadpool_limits(1, user_api="blas"):
                 options = replace(options, max_bytes=self.settings.max_document_bytes)
                 items = read(given, options)
                 self._settle(letters)

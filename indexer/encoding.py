@@ -32,7 +32,7 @@ class Encoding:
         document: float32 [dims], unit length: the window's own vector.
         tokens: Number of word pieces in the window, without special ones; the weight when windows are averaged.
         mentions: float32 [n, dims], unit length, one row per span, in the order of the spans.
-        attention: float32 [n], attention received, summed over heads and layers and over the tokens of the span.
+        attention: float32 [n], attention received, summed over heads, the layers that the bundle names, and tokens.
     """
 
     document: Floats

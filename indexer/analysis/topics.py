@@ -21,11 +21,14 @@ from indexer.windows import unit
 DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are alike within noise
 MAPPED_DIMS = 50  # principal components kept; 50 and 100 are alike within noise, raw is slower
 SILHOUETTE_DOCUMENTS = 3_000  # a silhouette compares all pairs
-SEARCH_PHRASES = 10_000  # the number of topics is looked for on so many (UCTopic, 4.3)
-NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
+SEARCH_PHRASES = (
+    4_000  # the number of topics is looked for on so many (UCTopic, 4.3: 10,000); enough, and quick
+)
+NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 64, 80, 100, 128)
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average, and it is no topic
 WITHOUT_TOPIC = 0.02  # share of the sampled documents that may be left without a topic
-STEPS = 40  # of K-means; later ones move a handful of points
+STEPS = 30  # of K-means; later ones move a handful of points
+SEARCH_STEPS = 15  # enough to tell one number of topics from another
 SEED = 20220227
 
 
@@ -137,7 +140,7 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
     most = len(sample.documents)
     if number is None:
         number = _best_number(points, sample)
-    mapped, labels = _clusters(points, sample.weights, min(number, most), restarts=4)
+    mapped, labels = _clusters(points, sample.weights, min(number, most), restarts=3, steps=STEPS)
     nearest = np.sum(points * mapped[labels], axis=1)
     return TopicFit(
         mean=mean,
@@ -164,7 +167,7 @@ def _clusters(
     from sklearn.cluster import KMeans
 
     number = min(number, len(np.unique(points, axis=0))) if number > 1 else 1
-    means = KMeans(number, n_init=restarts, max_iter=STEPS, random_state=SEED)
+    means = KMeans(number, n_init=restarts, max_iter=steps, random_state=SEED)
     means.fit(points, sample_weight=weights)
     centroids = unit(means.cluster_centers_)
     return centroids, np.argmax(points @ centroids.T, axis=1)
@@ -199,7 +202,9 @@ def _best_number(points: Floats, sample: Sample) -> int:
 
     def score(k: int) -> float:
         if k not in scores:
-            centroids, _ = _clusters(points[chosen], sample.weights[chosen], k, restarts=2)
+            centroids, _ = _clusters(
+                points[chosen], sample.weights[chosen], k, restarts=1, steps=SEARCH_STEPS
+            )
             scores[k] = _silhouette(points, np.argmax(points @ centroids.T, axis=1), one)
         return scores[k]
 
