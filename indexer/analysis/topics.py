@@ -161,7 +161,7 @@ def _mapped(mixtures: Floats, mean: Floats, projection: Floats) -> Floats:
 
 
 def _clusters(
-    points: Floats, weights: Floats, number: int, *, restarts: int
+    points: Floats, weights: Floats, number: int, *, restarts: int, steps: int
 ) -> tuple[Floats, NDArray[np.intp]]:
     """Weighted K-means on the unit sphere: centroids [k, p] of unit length, and the nearest one of each point [n]."""
     from sklearn.cluster import KMeans
