@@ -220,7 +220,7 @@ class Collection:
     ) -> RunReport:
         start = time.perf_counter()
         report = RunReport()
-        given = [str(source) if str(source) == "-" else str(Path(source).absolute()) for source in sources]
+        given = [_absolute(source) for source in sources]
         pipeline = self._pipeline(progress)
         with self.catalog.lock(self.name, f"indexer {kind}") as lock:
             self.catalog.interrupted_runs(self.name)
@@ -250,6 +250,9 @@ class Collection:
         """Write into the catalog how the run ended, however it ends."""
         try:
             yield
+        except KeyboardInterrupt:
+            self.catalog.finish_run(report.run, "interrupted", _counts(report))
+            raise
         except BaseException as error:
             self.catalog.finish_run(report.run, "failed", _counts(report), str(error) or type(error).__name__)
             raise
@@ -274,13 +277,13 @@ class Collection:
         options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
     ) -> Plan:
         """What `index` would do with these sources; reads them and writes nothing."""
-        given = [str(Path(source).absolute()) for source in sources]
+        given = [_absolute(source) for source in sources]
         seen: set[str] = set()
         new = changed = unreadable = size = 0
         problems: list[str] = []
         for item in read(given, options):
             if not isinstance(item, Document):
-                unreadable += 1
+                unreadable += "left_out" not in item.facts
                 problems += [str(item)] if len(problems) < 20 else []
                 continue
             seen.add(item.id)
@@ -527,9 +530,9 @@ class Collection:
         return Status(
             collection=self.name,
             engine=info,
-            documents=self.catalog.count(self.name),
+            documents={state: number for state, number in self.catalog.count(self.name).items()},
             without_topic=info.without_topic,
-            dead=self.catalog.dead_counts(self.name),
+            dead={stage: number for stage, number in self.catalog.dead_counts(self.name).items()},
             topics=info.topics,
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
@@ -551,6 +554,11 @@ def _counts(report: RunReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 2),
         "stages": {name: round(seconds, 2) for name, seconds in report.stages.items()},
     }
+
+
+def _absolute(source: str | Path) -> str:
+    """The path from the root on; standard input stays as it is."""
+    return str(source) if str(source) == "-" else str(Path(source).absolute())
 
 
 def _file_of(source: str) -> str:
