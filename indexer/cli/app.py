@@ -22,7 +22,9 @@ import click
 from indexer.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
+    from indexer.cli.opened import OpenedCollection
     from indexer.collection import Collection
+    from indexer.progress import Progress
     from indexer.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,6 +42,7 @@ class App:
         self.flags: dict[str, Any] = {}  # settings by name
         self.verbose = 0
         self.traceback = False
+        self.progress: Progress | None = None  # told how far the work is, when somebody looks
         self.resumable = False  # after Ctrl-C the same command goes on where it stopped
 
     def settings(self, **defaults: Any) -> Settings:
@@ -55,7 +58,7 @@ class App:
         configure(settings.log_level, format=settings.log_format, verbose=self.verbose)
         return settings
 
-    def collection(self, settings: Settings | None = None, *, make: bool = False) -> Collection:
+    def collection(self, settings: Settings | None = None, *, make: bool = False) -> OpenedCollection:
         """Open the collection.
 
         Args:
@@ -70,7 +73,9 @@ class App:
             self._must_exist(settings)
         from indexer.cli.opened import OpenedCollection
 
-        return OpenedCollection.open(settings)
+        collection = OpenedCollection.open(settings)
+        collection.progress = self.progress or collection.progress
+        return collection
 
     def _must_exist(self, settings: Settings) -> None:
         from indexer.errors import NotFound
@@ -190,7 +195,7 @@ class Group(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         names = {*self.list_commands(ctx), *self.get_help_option_names(ctx)}
         only_options = not args or args[0].startswith("-")
-        if self._default and only_options and not names & set(args):
+        if self._default and only_options and not names & set(args) and not ctx.resilient_parsing:
             args = [self._default, *args]
         return super().parse_args(ctx, args)
 

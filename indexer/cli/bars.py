@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -26,6 +26,8 @@ PATIENCE = 0.7  # seconds that nobody needs a bar for
 
 NAMES = {
     "read": "Reading",
+    "load": "Loading the encoder",
+    "measure": "Measuring what encodes fastest here, once",
     "mine": "Finding phrases",
     "fit topics": "Finding topics",
     "assign": "Choosing keyphrases",
@@ -45,26 +47,39 @@ class _Far(ProgressColumn):
             parts.append(f"{task.completed:,.0f}")
         if task.speed and task.completed:
             parts.append(f"{task.speed:,.1f}/s")
-        if task.total and task.time_remaining is not None and task.completed:
+        if not task.finished and task.completed and task.time_remaining is not None:
             parts.append(f"{timedelta(seconds=round(task.time_remaining))} left")
         return Text("  ".join(parts), style="progress.data.speed")
 
 
 class Bars:
-    """One bar, which shows the stage that is being worked on."""
+    """One bar, which shows the stage that is being worked on; drawn once the work has taken a moment."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._state: tuple[str, int, int | None] | None = None  # the last that was told
         self._progress: Progress | None = None
         self._stage = ""
         self._task = TaskID(0)
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE, self._begin)
+        self._timer.daemon = True
+        self._timer.start()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if self._progress is None:
-            if time.monotonic() - self._began < PATIENCE:
-                return
+        with self._lock:
+            self._state = stage, done, total
+            self._draw()
+
+    def _begin(self) -> None:
+        with self._lock:
             self._progress = _progress()
             self._progress.start()
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._progress is None or self._state is None:
+            return
+        stage, done, total = self._state
         if stage != self._stage:
             if self._stage:
                 self._progress.remove_task(self._task)
@@ -74,8 +89,10 @@ class Bars:
         self._progress.update(self._task, completed=done, total=max(total, done) if total else None)
 
     def close(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self._timer.cancel()
+        with self._lock:
+            if self._progress is not None:
+                self._progress.stop()
 
 
 def _progress() -> Progress:

@@ -16,15 +16,15 @@ from indexer.cli.topics import why as topics_why
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
-    from indexer.collection import Collection
+    from indexer.cli.opened import OpenedCollection
 
 HOME = Path(".indexer-demo")
 SAMPLE = "arxiv_sample600.jsonl"  # 600 abstracts of ten fields, CC0
 
-QUERY = "machine learning for robots"
-CONDITION = "date>=2015"
+QUERY = "neural networks"
+CONDITION = "date>=2010"
 PHRASE = "stock market"
-IN_CONTEXT = "The robot follows a [[path]] between obstacles."
+IN_CONTEXT = "Ocean [[waves]] break on the beach."
 TOPICS_SHOWN = 10
 VOTES_SHOWN = 8
 
@@ -49,7 +49,7 @@ def demo(app: App) -> None:
         _tour(app, collection)
 
 
-def _make(app: App, collection: Collection) -> None:
+def _make(app: App, collection: OpenedCollection) -> None:
     """Index the sample, unless that has been done."""
     with as_file(files("indexer") / "data" / SAMPLE) as sample:
         with sample.open("rb") as lines:
@@ -58,11 +58,12 @@ def _make(app: App, collection: Collection) -> None:
             return
         say(f"{count(documents, 'abstract')} are being read and mined, once.")
         with working(app) as progress:
+            collection.progress = progress
             report = collection.index([sample], progress=progress)
     show_report(app, report, as_json=False)
 
 
-def _tour(app: App, collection: Collection) -> None:
+def _tour(app: App, collection: OpenedCollection) -> None:
     topics = collection.topics()
     labels = plain.labels_of(topics)
     _step(app, "Topics that were found, with documents and leading phrases", "topics")
@@ -89,7 +90,8 @@ def _tour(app: App, collection: Collection) -> None:
     near = collection.phrases_in(IN_CONTEXT, limit=4)
     say(phrases_command.rendered_in_context(near, phrases_command.titles_of(collection, near)))
 
-    chosen = results.hits[0].stored.document.id
+    several = [hit for hit in results.hits if len(hit.stored.topics) > 1]  # say more when asked why
+    chosen = (several or results.hits)[0].stored.document.id
     _step(app, "A document, with its keyphrases marked", f"show {chosen}")
     say(show.rendered(collection.document(chosen), labels))
 

@@ -74,6 +74,8 @@ def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
         say("nothing changed")
     else:
         say("\n".join(_summary(report)))
+    for note in report.notes:
+        click.echo(f"Note: {near(note)}", err=True)
     if report.failed:
         _show_problems(app, report)
 
@@ -88,7 +90,7 @@ def _summary(report: RunReport) -> list[str]:
         speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""
         lines.append(f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}")
     if report.topics:
-        lines.append(f"{count(report.topics, 'topic')}{', found anew' if report.new_fit else ''}")
+        lines.append(f"{count(report.topics, 'topic')}{' found' if report.new_fit else ''}")
     return lines
 
 

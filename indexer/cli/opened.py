@@ -9,15 +9,21 @@ import click
 
 from indexer.collection import Collection
 from indexer.encoding import Encoder
+from indexer.progress import Progress, no_progress
 from indexer.settings import Settings
 
 
 class OpenedCollection(Collection):
-    """Says so on the terminal when the encoder is going to measure this machine, which takes a while once."""
+    """Says that the encoder is being loaded, which takes seconds, and the first time on a machine ten more."""
+
+    progress: Progress = staticmethod(no_progress)
 
     @cached_property
     def encoder(self) -> Encoder:
-        if sys.stderr.isatty() and not _is_measured(self.settings):
+        first = not _is_measured(self.settings)
+        if self.progress is not no_progress:
+            self.progress("measure" if first else "load", 0, None)
+        elif first and sys.stderr.isatty():
             click.echo(
                 "Measuring which backend is fastest on this machine; once, about ten seconds.", err=True
             )

@@ -101,7 +101,8 @@ def rendered_in_context(near: Near, titles: dict[str, str]) -> str:
 def _mention(row: MentionRow, score: float, title: str) -> str:
     sentence = " ".join(row.sentence.split())
     lines = [indented(marked(sentence, _places(sentence, row.surface)), "       ", first=f"{score:.3f}  ")]
-    about = row.document_id if title == row.document_id else f"{title}  {row.document_id}"
+    told = title == row.document_id or sentence == " ".join(title.split())
+    about = row.document_id if told else f"{title}  {row.document_id}"
     return "\n".join([*lines, indented(dim(clean(about)), "       ")])
 
 

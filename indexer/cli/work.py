@@ -28,4 +28,6 @@ def working(app: App, *, resumable: bool = True) -> Iterator[Progress]:
     from indexer.cli.bars import bars
 
     with bars() as progress:
+        app.progress = progress
         yield progress
+        app.progress = None

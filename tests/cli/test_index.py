@@ -22,7 +22,7 @@ def test_index_says_what_it_did(run, home, tmp_path, corpus, write):
     first, second, third = result.stdout.splitlines()
     assert first == "6 documents read: 6 new, 0 changed, 0 unchanged, 0 deleted, 0 failed"
     assert second.startswith("6 documents mined in ")
-    assert third == "2 topics, found anew"
+    assert third == "2 topics found"
 
 
 def test_index_again_changes_nothing(run, home, tmp_path, corpus, write):
@@ -93,6 +93,15 @@ def test_index_takes_the_names_of_fields(run, home, tmp_path):
     assert (shown["title"], shown["text"]) == ("Pump", "The pump is loud.")
 
 
+def test_files_of_unknown_types_are_a_note_and_no_problem(run, home, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("Wind turbines. Solar panels. Heat pumps.")
+    (tmp_path / "notes" / "b.png").write_bytes(b"\x89PNG")
+    result = run("index", "notes", "--strict", home=home)
+    assert result.exit_code == 0
+    assert result.stderr == "Note: notes/b.png: 1 file of unknown type left out: .png (1).\n"
+
+
 def test_a_wrong_delimiter_is_a_mistake_in_typing(run, home, bad):
     result = run("index", bad, "--delimiter", "::", home=home)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -148,3 +157,8 @@ def test_plan_knows_what_is_there_already(run, home, tmp_path, corpus, write):
     assert {name: plan[name] for name in ("documents", "new", "changed", "unchanged", "missing")} == {
         "documents": 5, "new": 0, "changed": 1, "unchanged": 4, "missing": 1,
     }  # fmt: skip
+
+
+def test_plan_of_standard_input(run, home, corpus):
+    lines = "".join(json.dumps(record) + "\n" for record in corpus(3))
+    assert run("plan", "-", home=home, input=lines).stdout.startswith("3 documents: 3 new")

@@ -147,6 +147,22 @@ def test_ctrl_c_says_that_the_same_command_goes_on(run, home, tmp_path, monkeypa
     )
 
 
+def test_a_run_that_was_stopped_by_hand_is_interrupted_and_can_go_on(
+    run, home, tmp_path, corpus, write, monkeypatch
+):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    write(tmp_path / "docs.jsonl", corpus(6))
+    with monkeypatch.context() as patch:
+        patch.setattr("indexer.pipeline.encode_documents", interrupted)
+        assert run("index", "docs.jsonl", home=home).exit_code == 130
+    assert "interrupted" in run("status", home=home).stdout
+    shown = run("index", "docs.jsonl", home=home).stdout
+    assert "6 unchanged" in shown
+    assert "6 documents mined" in shown
+
+
 def test_ctrl_c_in_a_search_is_just_the_end(read, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
@@ -167,3 +183,19 @@ def test_colours_only_where_they_are_seen(read, monkeypatch):
     assert "\x1b[" in read("search", "robot", color=True).output
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[" not in read("search", "robot", color=True).output
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "offered"),
+    [
+        ("indexer se", 1, {"search"}),
+        ("indexer topics ", 2, {"list", "show", "why"}),
+        ("indexer index --str", 2, {"--strict"}),
+    ],
+)
+def test_completion(words, number, offered, monkeypatch, run):
+    monkeypatch.setenv("_INDEXER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(number))
+    shown = run(complete_var="_INDEXER_COMPLETE").stdout
+    assert offered <= {line.split(",")[1] for line in shown.splitlines()}

@@ -95,7 +95,7 @@ def test_merge_leaves_one_and_the_old_id_leads_to_it(run, own):
 def test_refit_finds_topics_anew(run, own):
     result = run("topics", "refit", "--topics", "2", home=own)
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == "2 topics, found anew"
+    assert result.stdout.splitlines()[-1] == "2 topics found"
 
 
 def test_export_of_topics(read):
