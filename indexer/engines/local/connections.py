@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -192,7 +193,7 @@ class Connections:
         )
         try:
             if not self.read_only:
-                connection.execute("PRAGMA journal_mode = WAL")
+                self._write_ahead(connection)
                 # Syncs at checkpoints only. A power cut may lose the last commits, never the consistency of
                 # the file; a killed process loses nothing. Indexing again repairs the rest: ids are stable.
                 connection.execute("PRAGMA synchronous = NORMAL")
@@ -207,3 +208,18 @@ class Connections:
             connection.close()
             raise
         return connection
+
+    def _write_ahead(self, connection: sqlite3.Connection) -> None:
+        """Keep a write-ahead log, so that readers and a writer do not wait for each other.
+
+        The first to open a new file changes its format; SQLite does not wait for a lock then, so others try again.
+        """
+        give_up = time.monotonic() + self.wait
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                    raise
+                time.sleep(0.01)

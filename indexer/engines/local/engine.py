@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -157,7 +157,10 @@ class LocalEngine:
             }
             (mentions,) = connection.execute("SELECT coalesce(sum(mentions), 0) FROM mined").fetchone()
             (without_topic,) = connection.execute("SELECT count(*) FROM mined WHERE topics = '[]'").fetchone()
-            size = sum(file.stat().st_size for file in self.path.iterdir() if file.is_file())
+        size = 0
+        for file in self.path.iterdir():
+            with suppress(FileNotFoundError):  # removed by a compaction meanwhile
+                size += file.stat().st_size
         return EngineInfo(
             **counts,
             mentions=mentions,
