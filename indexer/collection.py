@@ -14,23 +14,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
+from indexer.answers import Plan, Status, TopicDetails, Why
 from indexer.catalog import Catalog
-from indexer.catalog.entries import DeadLetter, LineageEntry, Run, TopicEntry
+from indexer.catalog.entries import DeadLetter
 from indexer.encoding import Encoder, Window
-from indexer.engines.base import Engine, EngineInfo, Filter
+from indexer.engines.base import Engine, Filter
 from indexer.errors import NotFound, QueryError, SettingsError
-from indexer.finish import Finisher, live_fit
+from indexer.finish import Finisher
 from indexer.pipeline import Pipeline, RunReport, mined
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions, count, read
@@ -38,76 +38,11 @@ from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDo
 from indexer.search import Mode, SearchResults, search
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
+from indexer.why import explain
 from indexer.windows import encode_documents
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Vote:
-    """One phrase of a document, and where it put its vote."""
-
-    phrase: str
-    weight: float  # share of the document's vote
-    topic: str | None  # None: beyond reach of every topic
-    similarity: float  # cosine to the nearest centroid, in the space of the fit
-    runner_up: str | None
-    margin: float  # similarity minus that of the runner-up
-
-
-@dataclass(frozen=True)
-class Why:
-    """Why a document has its topics."""
-
-    document: Document
-    topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
-    runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
-    votes: tuple[Vote, ...]  # heaviest first
-    reach: float  # the least similarity at which a phrase still votes
-    bundle: str  # what made the vectors
-    fit: str  # the run that fitted the topics
-
-
-@dataclass(frozen=True)
-class TopicDetails:
-    """A topic with documents that stand for it and its history."""
-
-    topic: Topic
-    entry: TopicEntry
-    documents: tuple[StoredDocument, ...]  # heaviest first
-    history: tuple[LineageEntry, ...]
-    successors: tuple[str, ...]  # where a retired topic went
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an index run would do."""
-
-    documents: int
-    new: int
-    changed: int
-    unchanged: int
-    unreadable: int
-    missing: int  # in the collection under these sources, and not in them any more
-    megabytes: float  # that the home would grow by, about
-    seconds: float | None  # about, from the speed of earlier runs; None without any
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Status:
-    """State of the collection."""
-
-    collection: str
-    engine: EngineInfo
-    documents: Mapping[str, int]  # state ► documents
-    without_topic: int
-    dead: Mapping[str, int]  # stage ► dead letters
-    topics: int
-    bundle: str
-    last_runs: tuple[Run, ...]
-    lock: str  # who is writing now, or ""
 
 
 class Collection:
@@ -446,38 +381,8 @@ class Collection:
 
     def why(self, document_id: str) -> Why:
         """Which phrases of a document voted for which topic, how near they are, and what came second."""
-        stored = self.engine.documents([document_id], vectors=True)
-        if not stored:
-            self.document(document_id)
-        named = live_fit(self.catalog, self.name)
-        rows = self.engine.mentions([document_id])
-        if named is None or stored[0].vector is None:
-            raise NotFound(f"Document '{document_id}' has not been mined yet.", hint="Run: indexer index")
-        placed = named.fit.place(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
-        total = sum(row.score for row in rows) or 1.0
-        votes = [
-            Vote(
-                phrase=row.surface,
-                weight=row.score / total,
-                topic=named.ids[placed.topic[i]] if placed.topic[i] >= 0 else None,
-                similarity=float(placed.similarity[i]),
-                runner_up=named.ids[placed.runner_up[i]] if placed.runner_up[i] >= 0 else None,
-                margin=float(placed.margin[i]),
-            )
-            for i, row in enumerate(rows)
-            if placed is not None
-        ]
-        topics = {topic.id: topic for topic in self.engine.topics()}
-        own = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
-        return Why(
-            document=stored[0].document,
-            topics=own,
-            runner_up=_runner_up(votes, topics, {t.id for t, _ in own}),
-            votes=tuple(sorted(votes, key=lambda v: -v.weight)),
-            reach=named.fit.reach,
-            bundle=stored[0].bundle,
-            fit=named.run,
-        )
+        self.document(document_id)
+        return explain(self.engine, self.catalog, self.name, document_id)
 
     def rename_topic(self, name: str, label: str) -> Topic:
         """Give a topic a name by hand; it stays through every later run.
@@ -568,21 +473,3 @@ def _file_of(source: str) -> str:
 
 def _is_id(name: str) -> bool:
     return bool(re.fullmatch(r"t-\d+", name))
-
-
-def _runner_up(
-    votes: Iterable[Vote], topics: Mapping[str, Topic], own: set[str]
-) -> tuple[Topic, float] | None:
-    """The topic that got most of the vote without becoming one of the document's; else the most frequent second."""
-    shares: dict[str, float] = {}
-    for vote in votes:
-        for candidate in (vote.topic, vote.runner_up):
-            if candidate and candidate not in own:
-                shares[candidate] = shares.get(candidate, 0.0) + (
-                    vote.weight if candidate == vote.topic else 0.0
-                )
-    named = [(share, id_) for id_, share in shares.items() if id_ in topics]
-    if not named:
-        return None
-    share, id_ = max(named, key=lambda item: (item[0], item[1]))
-    return topics[id_], share

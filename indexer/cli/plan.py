@@ -16,7 +16,8 @@ from indexer.cli.text import count, duration, near, print_json, say
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
-    from indexer.collection import Collection, Plan
+    from indexer.answers import Plan
+    from indexer.collection import Collection
     from indexer.readers import ReadOptions
 
 

@@ -13,8 +13,8 @@ from indexer.cli.text import clean, count, duration, facts, near, print_json, sa
 from indexer.cli.times import moment
 
 if TYPE_CHECKING:
+    from indexer.answers import Status
     from indexer.catalog import DeadLetter, Run
-    from indexer.collection import Status
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
 COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "failed", "documents")

@@ -13,8 +13,8 @@ from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, 
 from indexer.cli.times import moment
 
 if TYPE_CHECKING:
+    from indexer.answers import TopicDetails
     from indexer.catalog import LineageEntry
-    from indexer.collection import TopicDetails
     from indexer.records import StoredDocument
 
 

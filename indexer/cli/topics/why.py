@@ -12,7 +12,7 @@ from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
 
 if TYPE_CHECKING:
-    from indexer.collection import Vote, Why
+    from indexer.answers import Vote, Why
 
 
 @command()

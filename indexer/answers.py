@@ -1,0 +1,76 @@
+"""What a collection answers: plain records for the command line, the page and other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from indexer.catalog.entries import LineageEntry, Run, TopicEntry
+from indexer.engines.base import EngineInfo
+from indexer.records import Document, StoredDocument, Topic
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One phrase of a document, and where it put its vote."""
+
+    phrase: str
+    weight: float  # share of the document's vote
+    topic: str | None  # None: beyond reach of every topic
+    similarity: float  # cosine to the nearest centroid, in the space of the fit
+    runner_up: str | None
+    margin: float  # similarity minus that of the runner-up
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a document has its topics."""
+
+    document: Document
+    topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
+    runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
+    votes: tuple[Vote, ...]  # heaviest first
+    reach: float  # the least similarity at which a phrase still votes
+    bundle: str  # what made the vectors
+    fit: str  # the run that fitted the topics
+
+
+@dataclass(frozen=True)
+class TopicDetails:
+    """A topic with documents that stand for it and its history."""
+
+    topic: Topic
+    entry: TopicEntry
+    documents: tuple[StoredDocument, ...]  # heaviest first
+    history: tuple[LineageEntry, ...]
+    successors: tuple[str, ...]  # where a retired topic went
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an index run would do."""
+
+    documents: int
+    new: int
+    changed: int
+    unchanged: int
+    unreadable: int
+    missing: int  # in the collection under these sources, and not in them any more
+    megabytes: float  # that the home would grow by, about
+    seconds: float | None  # about, from the speed of earlier runs; None without any
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of the collection."""
+
+    collection: str
+    engine: EngineInfo
+    documents: Mapping[str, int]  # state ► documents
+    without_topic: int
+    dead: Mapping[str, int]  # stage ► dead letters
+    topics: int
+    bundle: str
+    last_runs: tuple[Run, ...]
+    lock: str  # who is writing now, or ""
