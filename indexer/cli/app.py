@@ -113,7 +113,7 @@ class App:
 
 def is_there(settings: Settings) -> bool:
     """Whether the collection of these settings has been made; makes nothing."""
-    return settings.engine != "local" or (settings.home / f"{settings.collection}.sqlite").exists()
+    return settings.engine != "local" or settings.collection_folder.exists()
 
 
 pass_app = click.make_pass_decorator(App, ensure=True)

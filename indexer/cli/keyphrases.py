@@ -31,8 +31,9 @@ def keyphrases(
 ) -> None:
     """Find the keyphrases of one document, without a collection.
 
-    FILE is a text, Markdown, HTML, PDF or Word file, or - for plain text from standard input. Nothing is
-    stored. Places are characters of the title or text, from 0, the end not included.
+    FILE is a text, Markdown, HTML, PDF or Word file, or - for plain text from standard input. The
+    document is not stored; only what was measured on this machine is kept in the home. Places are characters of
+    the title or text, from 0, the end not included.
 
     \b
     Examples:

@@ -54,3 +54,12 @@ def test_links_lead_somewhere(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     links = [link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert [link for link in links if link and not (DOCS / link).exists()] == []
+
+
+def test_every_page_is_in_the_index():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert [
+        page.name
+        for page in sorted(DOCS.glob("*.md"))
+        if page.name != "index.md" and f"({page.name})" not in index
+    ] == []

@@ -90,7 +90,7 @@ def test_doctor_before_the_first_run_makes_nothing(states, home):
 
 def test_doctor_finds_a_damaged_file(states, indexed, home):
     shutil.copytree(indexed, home)
-    file = next(home.glob("*/collection.sqlite"))
+    file = next(home.rglob("collection.sqlite"))
     for extra in file.parent.glob("collection.sqlite-*"):
         extra.unlink()
     data = bytearray(file.read_bytes())
