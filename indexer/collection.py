@@ -75,7 +75,7 @@ class Collection:
         catalog = Catalog.open(settings.database)
         try:
             dims = Registry(settings.home).get(settings.bundle).dims
-            engine = LocalEngine(settings.home / f"{settings.collection}.sqlite", dims)
+            engine = LocalEngine(settings.collection_folder, dims)
         except BaseException:
             catalog.close()
             raise

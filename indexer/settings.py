@@ -116,6 +116,11 @@ class Settings(BaseSettings):
             file = (self.home / "catalog.sqlite").absolute().as_posix()
             object.__setattr__(self, "database", f"sqlite:///{file}")  # frozen for everybody else
 
+    @property
+    def collection_folder(self) -> Path:
+        """Where the embedded engine keeps the collection."""
+        return self.home / "collections" / self.collection
+
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return self.shown().items()
 
