@@ -5,6 +5,7 @@ BIN := .venv/bin
 BENCH_BIN := .venv-bench/bin
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
+UPGRADE ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench lock clean
@@ -31,11 +32,12 @@ format: .venv/installed  ## format the code and sort the imports
 bench: .venv-bench/installed  ## compare with KeyBERT and BERTopic; BENCH_ARGS="--help" lists the options
 	@$(BENCH_BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
-# The lock files hold versions and hashes for Linux and macOS, and no address. --upgrade takes the newest versions.
-COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+# The lock files hold versions and hashes for Linux and macOS, and no address.
+# Versions stay where they can; `make lock UPGRADE=--upgrade` takes the newest ones.
+COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-lock: .venv/installed  ## write requirements.lock and requirements-bench.lock anew from pyproject.toml
+lock: .venv/installed  ## write both lock files anew from pyproject.toml
 	@$(COMPILE) --extra dev --extra postgres --output-file requirements.lock
 	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
 	@grep -c == requirements.lock requirements-bench.lock
