@@ -453,7 +453,7 @@ MEGABYTES_PER_DOCUMENT = 0.03  # 25 mention vectors in half precision, and their
 
 
 def _counts(report: RunReport) -> dict[str, Any]:
-    names = ("read", "new", "changed", "unchanged", "deleted", "mined", "failed", "topics")
+    names = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "failed", "topics")
     return {
         **{name: getattr(report, name) for name in names},
         "seconds": round(report.seconds, 2),

@@ -45,6 +45,7 @@ class RunReport:
     """What a run did. Seconds by stage are of this process; `tagging` ran beside, in another one."""
 
     run: str = ""
+    bundle: str = ""  # what made the vectors; empty when nothing was encoded
     read: int = 0
     new: int = 0
     changed: int = 0
@@ -152,6 +153,7 @@ class Pipeline:
         if not pending:
             return
         encoder = self._encoder()
+        report.bundle = encoder.bundle
         done = 0
         self._progress("mine", 0, pending)
         with PreparePool(self._workers, self._tagger) as pool:

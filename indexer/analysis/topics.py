@@ -130,12 +130,8 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
     Args:
         number: How many topics; None chooses by silhouette. Never more than there are documents.
     """
-    from sklearn.decomposition import PCA
-
     mixtures = _mixed(sample.vectors, sample.documents[sample.document])
-    components = min(MAPPED_DIMS, mixtures.shape[1], max(1, len(mixtures) - 1))
-    pca = PCA(components, svd_solver="covariance_eigh" if len(mixtures) > 1 else "full").fit(mixtures)
-    mean, projection = pca.mean_.astype(np.float32), pca.components_.T.astype(np.float32)
+    mean, projection = _principal(mixtures)
     points = _mapped(mixtures, mean, projection)
     most = len(sample.documents)
     if number is None:
@@ -154,6 +150,15 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
 
 def _mixed(vectors: Floats, document: Floats) -> Floats:
     return unit((1 - DOCUMENT_SHARE) * vectors + DOCUMENT_SHARE * document)
+
+
+def _principal(mixtures: Floats) -> tuple[Floats, Floats]:
+    """Mean [dims] and the leading principal components [dims, p], strongest first."""
+    mean = mixtures.mean(axis=0)
+    centred = mixtures - mean
+    _, components = np.linalg.eigh(centred.T @ centred)  # ascending
+    kept = min(MAPPED_DIMS, mixtures.shape[1])
+    return mean.astype(np.float32), np.ascontiguousarray(components[:, ::-1][:, :kept], np.float32)
 
 
 def _mapped(mixtures: Floats, mean: Floats, projection: Floats) -> Floats:

@@ -84,3 +84,9 @@ def test_a_document_with_most_of_its_vote_out_of_reach_has_no_topic():
 
 def test_no_phrases_no_topic():
     assert vote([], []) == []
+
+
+def test_a_single_phrase_is_a_topic():
+    one = np.array([[1.0, 0.0]], np.float32)
+    fitted = fit(Sample(one, np.ones(1, np.float32), np.zeros(1, np.intp), one))
+    assert fitted.place(one, one).topic.tolist() == [0]
