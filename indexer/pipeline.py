@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -120,7 +120,12 @@ class Pipeline:
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
             self._bury_refused(report, "store", fresh, refused.values())
             same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
+            moved = [d for d in same if known[d.id].source != d.source]
             self.catalog.touch(self.collection, [d.id for d in same], report.run)
+            self.catalog.record(
+                self.collection,
+                [replace(known[d.id], source=d.source, run=report.run) for d in moved],
+            )
             report.read += len(documents)
             report.unchanged += len(same)
             report.changed += sum(d.id in known for d in fresh if d.id not in refused)

@@ -137,6 +137,17 @@ def test_only_what_changed_is_done_again(tmp_path, encoder):
             collection.document("d01")
 
 
+def test_a_record_that_moved_to_another_file_is_not_missing(tmp_path):
+    """Regression: it was still counted to the old file, and removed with it."""
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(a, made(4))])
+        write(a, made(4)[:3])
+        collection.index([write(b, made(4)[3:])])
+        assert collection.index([a], delete_missing=True).deleted == 0
+        assert collection.document("d03")
+
+
 def test_phrases_follow_their_documents(tmp_path):
     records = made()
     source = write(tmp_path / "a.jsonl", records)
