@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -157,14 +158,16 @@ class Pipeline:
         pending = sum(1 for _ in self.catalog.ids(self.collection, state="stored"))
         if not pending:
             return
-        encoder = self._encoder()
-        report.bundle = encoder.bundle
         done = 0
         self._progress("mine", 0, pending)
-        with PreparePool(self._workers, self._tagger) as pool:
+        # The encoder loads, and measures the machine when it is new, while the tagger starts.
+        with ThreadPoolExecutor(1) as side, PreparePool(self._workers, self._tagger) as pool:
+            loading = side.submit(self._encoder)
             prepared = pool.prepare_chunks(self._stored(report))
             for documents, outcomes, seconds in _timed(prepared, report, "wait for tagging"):
                 report.spent("tagging", seconds)
+                encoder = loading.result()
+                report.bundle = encoder.bundle
                 self._mine_chunk(encoder, documents, outcomes, report)
                 done += len(documents)
                 self._progress("mine", done, pending)

@@ -21,14 +21,12 @@ from indexer.windows import unit
 DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are alike within noise
 MAPPED_DIMS = 50  # principal components kept; 50 and 100 are alike within noise, raw is slower
 SILHOUETTE_DOCUMENTS = 3_000  # a silhouette compares all pairs
-SEARCH_PHRASES = (
-    4_000  # the number of topics is looked for on so many (UCTopic, 4.3: 10,000); enough, and quick
-)
-NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 64, 80, 100, 128)
+SEARCH_PHRASES = 10_000  # the number of topics is looked for on so many (UCTopic, 4.3)
+NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average, and it is no topic
 WITHOUT_TOPIC = 0.02  # share of the sampled documents that may be left without a topic
 STEPS = 30  # of K-means; later ones move a handful of points
-SEARCH_STEPS = 15  # enough to tell one number of topics from another
+SEARCH_STEPS = 20  # enough to tell one number of topics from another; with half of it, 8 was taken for 10
 SEED = 20220227
 
 
