@@ -280,6 +280,11 @@ def _scored(rows: Half, query: Vector) -> NDArray[np.float32]:
 
 
 def _exact(rows: Half, slots: Slots, query: Vector) -> NDArray[np.float32]:
-    """Cosines of some rows with the query in float32: [len(slots)]."""
-    parts = [unit(rows[part]) @ query for part in np.split(slots, range(BLOCK, len(slots), BLOCK))]
+    """Cosines of some rows with the query: float32 [len(slots)], the same for equal rows.
+
+    In float64, because a float32 product adds up in another order at the end of a block, and equal rows would
+    not tie.
+    """
+    exactly = query.astype(np.float64)
+    parts = [unit(rows[part]) @ exactly for part in np.split(slots, range(BLOCK, len(slots), BLOCK))]
     return np.asarray(np.concatenate(parts), dtype=np.float32)

@@ -41,6 +41,16 @@ def test_nearest_is_what_numpy_finds(seed, count, want, data):
             assert len(slots) == (cosines(half[some], query) >= expected[want - 1] - 1e-7).sum()
 
 
+@pytest.mark.parametrize("count", range(2, 40, 2))
+def test_equal_rows_tie(count):
+    """Regression: they differed in the last bit, and one of the two nearest was left out."""
+    half = to_half(rows_of(234, count))
+    half[count // 2 :] = half[: count // 2]
+    slots, scores = nearest(half, rows_of(235, 1)[0], 1)
+    assert len(slots) == 2
+    assert scores[0] == scores[1]
+
+
 def test_more_rows_than_one_block(monkeypatch):
     monkeypatch.setattr(vectors, "BLOCK", 100)
     half = to_half(rows_of(3, 1234))
