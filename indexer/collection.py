@@ -12,6 +12,7 @@ The encoder is loaded on first use, so that word search and listings never wait 
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -162,7 +163,7 @@ class Collection:
             wanted = {"sources": given, "topics": topics, "refit": refit, "delete_missing": delete_missing}
             report.run = self.catalog.start_run(self.name, kind, wanted, lock=lock)
             # BLAS threads spin while they wait, and take the cores from the encoder.
-            with self._recorded(report), threadpool_limits(1, user_api="blas"):
+            with self._recorded(report), threadpool_limits(1, user_api="blas"), garbage_frozen():
                 options = replace(options, max_bytes=self.settings.max_document_bytes)
                 items = read(given, options)
                 self._settle(letters)
@@ -450,6 +451,16 @@ class Collection:
 
 
 MEGABYTES_PER_DOCUMENT = 0.03  # 25 mention vectors in half precision, and their rows
+
+
+@contextmanager
+def garbage_frozen() -> Iterator[None]:
+    """Spare the garbage collector the objects that are there now: looking at them all took 5 % of a run."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _counts(report: RunReport) -> dict[str, Any]:

@@ -12,14 +12,16 @@ chunks (64 ids in ascending order), so that it ends where an undisturbed run wou
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from indexer.analysis.keyphrases import base_scores, choose
+from indexer.analysis.topics import load_libraries
 from indexer.batches import batches
 from indexer.catalog.entries import LedgerEntry, Letter, Stage
 from indexer.catalog.repository import Catalog
@@ -43,7 +45,7 @@ logger = get_logger(__name__)
 
 @dataclass
 class RunReport:
-    """What a run did. Seconds by stage are of this process; `tagging` ran beside, in another one."""
+    """What a run did. Seconds by stage; `tagging` ran beside the others in a process, `encode` in a thread."""
 
     run: str = ""
     bundle: str = ""  # what made the vectors; empty when nothing was encoded
@@ -160,17 +162,30 @@ class Pipeline:
             return
         done = 0
         self._progress("mine", 0, pending)
-        # The encoder loads, and measures the machine when it is new, while the tagger starts.
-        with ThreadPoolExecutor(1) as side, PreparePool(self._workers, self._tagger) as pool:
-            loading = side.submit(self._encoder)
-            prepared = pool.prepare_chunks(self._stored(report))
-            for documents, outcomes, seconds in _timed(prepared, report, "wait for tagging"):
-                report.spent("tagging", seconds)
-                encoder = loading.result()
-                report.bundle = encoder.bundle
-                self._mine_chunk(encoder, documents, outcomes, report)
-                done += len(documents)
+        # Beside this thread, one encodes: first it loads the encoder (and measures the machine when it is new) while
+        # the tagger starts, then it encodes a chunk while this thread writes the one before. Only this thread touches
+        # the engine and the catalog.
+        with ThreadPoolExecutor(1) as beside, PreparePool(self._workers, self._tagger) as pool:
+            loading = beside.submit(self._encoder)
+            beside.submit(load_libraries)
+            prepared = _timed(pool.prepare_chunks(self._stored(report)), report, "wait for tagging")
+            waiting: deque[Future[EncodedChunk]] = deque()
+
+            def write_next() -> None:
+                nonlocal done
+                with report.timed("wait for encoding"):
+                    chunk = waiting.popleft().result()
+                self._write_chunk(chunk, report)
+                done += len(chunk.documents)
                 self._progress("mine", done, pending)
+
+            for documents, outcomes, seconds in prepared:
+                report.spent("tagging", seconds)
+                waiting.append(beside.submit(encode_chunk, loading, documents, outcomes))
+                if len(waiting) > 1:
+                    write_next()
+            while waiting:
+                write_next()
 
     def _stored(self, report: RunReport) -> Iterator[list[Document]]:
         """Documents to mine, from the engine, in chunks of ascending ids."""
@@ -186,41 +201,19 @@ class Pipeline:
             if found:
                 yield found
 
-    def _mine_chunk(
-        self,
-        encoder: Encoder,
-        documents: Sequence[Document],
-        outcomes: Sequence[Prepared | InputError],
-        report: RunReport,
-    ) -> None:
-        self._bury(report, "prepare", [o for o in outcomes if isinstance(o, InputError)])
-        ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
-        with report.timed("encode"):
-            encoded = self._encode(encoder, ready, report)
+    def _write_chunk(self, chunk: EncodedChunk, report: RunReport) -> None:
+        report.bundle = chunk.bundle
+        report.spent("encode", chunk.seconds)
+        self._bury(report, "prepare", chunk.not_prepared)
+        self._bury(report, "encode", chunk.not_encoded)
         with report.timed("decide"):
-            rows = [mined(d, e, encoder.bundle, report.run, self._keyphrases) for d, e in encoded]
+            rows = [mined(d, e, chunk.bundle, report.run, self._keyphrases) for d, e in chunk.encoded]
         with report.timed("write"):
             refused = {r.id: r for r in self.engine.write_mined(rows)}
-            self._bury_refused(report, "write", [d for d, _ in encoded], refused.values())
+            self._bury_refused(report, "write", [d for d, _ in chunk.encoded], refused.values())
             done = [row.id for row in rows if row.id not in refused]
-            self.catalog.mark(self.collection, done, state="mined", bundle=encoder.bundle)
+            self.catalog.mark(self.collection, done, state="mined", bundle=chunk.bundle)
         report.mined += len(done)
-
-    def _encode(
-        self, encoder: Encoder, ready: Sequence[tuple[Document, Prepared]], report: RunReport
-    ) -> list[tuple[Document, EncodedDocument]]:
-        """Encode a chunk; when that fails, one by one, so that only the culprit is lost."""
-        documents, prepared = [d for d, _ in ready], [p for _, p in ready]
-        try:
-            return list(zip(documents, encode_documents(encoder, documents, prepared), strict=True))
-        except (RuntimeError, ValueError, MemoryError, IndexerError) as error:
-            if len(ready) == 1:
-                where = documents[0].source or documents[0].id
-                problem = InputError(f"{where}: cannot be encoded: {error}", document_id=documents[0].id)
-                self._bury(report, "encode", [problem])
-                return []
-            logger.warning("chunk_failed", documents=len(ready), error=str(error))
-            return [pair for one in ready for pair in self._encode(encoder, [one], report)]
 
     def finish(self, report: RunReport, *, number: int | None = None, refit: bool = False) -> None:
         """Make keyphrases, topics, phrase rows and labels final."""
@@ -257,6 +250,52 @@ class Pipeline:
                 for r in refused
             ],
         )
+
+
+@dataclass(frozen=True)
+class EncodedChunk:
+    """A chunk of documents in vectors, and what went wrong on the way. `seconds` is the time of encoding."""
+
+    documents: Sequence[Document]
+    encoded: list[tuple[Document, EncodedDocument]]
+    not_prepared: list[InputError]
+    not_encoded: list[InputError]
+    bundle: str
+    seconds: float
+
+
+def encode_chunk(
+    loading: Future[Encoder], documents: Sequence[Document], outcomes: Sequence[Prepared | InputError]
+) -> EncodedChunk:
+    """Encode what could be prepared."""
+    encoder = loading.result()
+    start = time.perf_counter()
+    ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
+    found = _encode(encoder, ready)
+    return EncodedChunk(
+        documents,
+        encoded=[(d, e) for d, e in found if isinstance(e, EncodedDocument)],
+        not_prepared=[o for o in outcomes if isinstance(o, InputError)],
+        not_encoded=[e for _, e in found if isinstance(e, InputError)],
+        bundle=encoder.bundle,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _encode(
+    encoder: Encoder, ready: Sequence[tuple[Document, Prepared]]
+) -> list[tuple[Document, EncodedDocument | InputError]]:
+    """Encode a chunk; when that fails, one by one, so that only the culprit is lost."""
+    documents, prepared = [d for d, _ in ready], [p for _, p in ready]
+    try:
+        return list(zip(documents, encode_documents(encoder, documents, prepared), strict=True))
+    except (RuntimeError, ValueError, MemoryError, IndexerError) as error:
+        if len(ready) == 1:
+            where = documents[0].source or documents[0].id
+            problem = InputError(f"{where}: cannot be encoded: {error}", document_id=documents[0].id)
+            return [(documents[0], problem)]
+        logger.warning("chunk_failed", documents=len(ready), error=str(error))
+        return [pair for one in ready for pair in _encode(encoder, [one])]
 
 
 def mined(

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata, resources
@@ -35,7 +35,8 @@ SAMPLE = ("data", "arxiv_sample600.jsonl")  # in the package `indexer`
 DOCUMENTS = 48
 VECTORS = 400  # mentions among which neighbours are looked for
 NEIGHBOURS = 10
-ROUNDS = 3  # passes over all windows; the fastest counts, so that a busy moment does not decide
+ROUNDS = 3  # passes over all windows at most; the fastest counts, so that a busy moment does not decide
+CLEAR = 1.3  # times as fast as the next one: no further round could turn that
 PATIENCE = 5.0  # seconds after which no further round begins, on a slow or busy machine
 
 KEYPHRASE_TOLERANCE = 1.0  # points
@@ -101,7 +102,7 @@ def choose(results: Sequence[BackendResult]) -> str:
 
 
 def calibrate(bundle: Bundle, home: Path, threads: int) -> list[BackendResult]:
-    """Measure all backends that may suit this machine, and remember the results in the home. Takes about 10 s.
+    """Measure all backends that may suit this machine, and remember the results in the home. Takes some seconds.
 
     The first is the float32 that the others are compared with.
     """
@@ -177,7 +178,7 @@ def measure(encoders: dict[str, WindowEncoder], sample: Sample) -> dict[str, Bac
         encoder.encode(sample.windows[:4])  # the first pass allocates
     began = time.perf_counter()
     for done in range(ROUNDS):
-        if done and time.perf_counter() - began > PATIENCE:
+        if done and (time.perf_counter() - began > PATIENCE or _is_clear(seconds.values())):
             break
         for name, encoder in encoders.items():
             start = time.perf_counter()
@@ -197,6 +198,12 @@ def measure(encoders: dict[str, WindowEncoder], sample: Sample) -> dict[str, Bac
         )
         results[name] = replace(result, refused=_too_different(result, results.get(reference, result)))
     return results
+
+
+def _is_clear(seconds: Iterable[float]) -> bool:
+    """Whether the fastest is far ahead of all others."""
+    first, *others = sorted(seconds)
+    return not others or others[0] > CLEAR * first
 
 
 def _too_different(result: BackendResult, reference: BackendResult) -> str:

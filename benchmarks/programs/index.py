@@ -7,10 +7,10 @@ import sys
 import time
 
 
-def main(file: str, home: str) -> None:
+def main(file: str, home: str, name: str = "main") -> None:
     from indexer.collection import Collection
 
-    with Collection.open(home=home) as collection:
+    with Collection.open(home=home, collection=name) as collection:
         _ = collection.encoder  # loaded here, so that `work` begins with a loaded model, as for the others
         start = time.perf_counter()
         report = collection.index([file])

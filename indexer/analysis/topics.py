@@ -122,6 +122,12 @@ class TopicFit:
         )
 
 
+def load_libraries() -> None:
+    """Import what `fit` needs; it takes a second, which a caller may have to spare before the first fit."""
+    import sklearn.cluster
+    import sklearn.metrics  # noqa: F401
+
+
 def fit(sample: Sample, number: int | None = None) -> TopicFit:
     """Fit topics to a sample; the same sample gives the same fit.
 

@@ -30,7 +30,6 @@ from indexer.text.prepare import Preparer
 Chunk = Sequence[Document]
 Outcome = Prepared | InputError
 
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 WATCH_EVERY = 1.0  # seconds between two looks at whether the parent still lives
 
 
@@ -204,10 +203,9 @@ def _main_left_alone() -> Iterator[None]:
 
 
 def _start_worker(parent: int) -> None:
-    """Make a freshly spawned process a modest one: one thread, and gone when its parent is."""
+    """Make a freshly spawned process end when its parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops us
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
 
 
 @contextmanager

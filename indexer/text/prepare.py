@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from indexer.errors import SettingsError
 from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.candidates import Span, Token, candidates
@@ -44,7 +46,11 @@ class Preparer:
         return f"{meta['lang']}_{meta['name']}-{meta['version']}"
 
     def prepare(self, documents: Sequence[Document]) -> list[Prepared]:
-        """Return sentences and mentions of each document, in the order given."""
+        """Return sentences and mentions of each document, in the order given. Takes one core."""
+        with threadpool_limits(1, user_api="blas"):  # the matrices are small, and waiting threads spin
+            return self._prepare(documents)
+
+    def _prepare(self, documents: Sequence[Document]) -> list[Prepared]:
         found: list[tuple[list[Sentence], list[Mention]]] = [([], []) for _ in documents]
         for index, piece, begins, spans in self._read(_all_pieces(documents)):
             content = documents[index].content
@@ -97,6 +103,7 @@ def _load(source: str) -> Any:
             f"The tagger '{source}' cannot be loaded: {error}",
             hint="Set the tagger to 'auto', or install the pipeline: python -m spacy download en_core_web_sm",
         ) from error
+    _multiply_with_numpy(nlp)
     if "senter" in nlp.disabled:
         nlp.enable_pipe("senter")
     if "senter" not in nlp.pipe_names:
@@ -104,6 +111,18 @@ def _load(source: str) -> Any:
     if "tagger" not in nlp.pipe_names:
         raise SettingsError(f"The pipeline '{source}' has no tagger, only: {', '.join(nlp.pipe_names)}.")
     return nlp
+
+
+def _multiply_with_numpy(nlp: Any) -> None:
+    """Let numpy's BLAS multiply instead of the one that thinc brings: twice as fast on a CPU with AVX-512."""
+    from thinc.api import NumpyOps
+
+    numpy_ops = NumpyOps(use_blis=False)
+    for _, component in nlp.pipeline:
+        model = getattr(component, "model", None)
+        for layer in model.walk() if model else ():
+            if type(layer.ops) is NumpyOps:  # not those of a GPU
+                layer.ops = numpy_ops
 
 
 def _all_pieces(documents: Sequence[Document]) -> Iterator[tuple[int, Piece]]:
