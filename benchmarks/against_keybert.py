@@ -34,20 +34,18 @@ def compare(file: Path, documents: int, scratch: Path, repeat: int, conditions: 
     for turn in range(repeat):
         for name, program in programs.items():
             runs[name].append(program(turn))
-    phrases, words = (
-        median(m.seconds for m in measured) for name, measured in runs.items() if name.startswith("KeyBERT")
-    )
-    return [_row(name, measured, documents, phrases, words) for name, measured in runs.items()]
+    return [_row(name, measured, documents, runs["KeyBERT, 1 to 3 words"]) for name, measured in runs.items()]
 
 
-def _row(name: str, measured: list[Measured], documents: int, phrases: float, words: float) -> Row:
-    seconds = median(m.seconds for m in measured)
+def _row(name: str, measured: list[Measured], documents: int, keybert: list[Measured]) -> Row:
+    seconds, call = median(m.seconds for m in measured), median(m.work for m in measured)
     return {
         "": name,
         "seconds": seconds,
         "documents/s": documents / seconds,
-        "call alone, s": median(m.work for m in measured),
+        "times KeyBERT 1-3": median(m.seconds for m in keybert) / seconds,
+        "call alone, s": call,
+        "its documents/s": documents / call,
+        "its times KeyBERT 1-3": median(m.work for m in keybert) / call,
         "memory, MB": median(m.megabytes for m in measured),
-        "times KeyBERT 1-3": phrases / seconds,
-        "times its default": words / seconds,
     }

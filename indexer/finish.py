@@ -360,10 +360,12 @@ def phrase_row(mentions: Sequence[MentionRow]) -> PhraseRow:
 
 
 def _count(mentions: Sequence[MentionRow], row: PhraseRow) -> PhraseCount:
+    """Count a phrase for the labels: the same sentence in many documents (a thread's title, a signature) counts once."""
+    told = {"".join(filter(str.isalnum, m.sentence.casefold())): m for m in reversed(mentions)}.values()
     return PhraseCount(
         row.phrase,
-        Counter(m.surface for m in mentions),
-        Counter(m.topic for m in mentions if m.topic),
+        Counter(m.surface for m in told),
+        Counter(m.topic for m in told if m.topic),
         row.vector,
     )
 

@@ -317,3 +317,16 @@ def test_an_empty_collection_answers_everything(tmp_path):
         assert collection.phrases("anything") == []
         assert collection.phrases_in("[[anything]]") == []
         assert collection.status().topics == 0
+
+
+def test_a_title_that_many_documents_share_does_not_name_their_topic(tmp_path):
+    records = made()
+    for record in records:
+        if record["kind"] == "space":
+            record["title"] = "Amusing newsgroup thread"
+            record["text"] = f"The solar wind of day {record['year']} was measured, and so was the solar corona."
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "docs.jsonl", records)], topics=3)
+        labels = [topic.label for topic in collection.topics()]
+        assert "Amusing newsgroup thread" not in labels
+        assert any("olar" in label for label in labels), labels

@@ -15,6 +15,7 @@ from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
+SUPPORT = 0.7  # how much the company of its words counts for a phrase
 WORDS_BONUS = {1: 0.4, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
 
 
@@ -23,8 +24,8 @@ class PhraseCount:
     """One phrase of the collection, as the labels need it."""
 
     phrase: str  # normal form
-    surfaces: Mapping[str, int]  # surface ► documents
-    topics: Mapping[str, int]  # topic id ► documents in which the phrase has this topic
+    surfaces: Mapping[str, int]  # surface ► sentences
+    topics: Mapping[str, int]  # topic id ► different sentences in which the phrase has this topic
     vector: Floats
 
 
@@ -41,36 +42,53 @@ class LabelMaker:
     def add(self, count: PhraseCount) -> None:
         """Take a phrase into account."""
         total = sum(count.topics.values())
-        for topic, documents in count.topics.items():
-            if topic not in self.centroids or (documents < 2 and self.sizes.get(topic, 0) >= 20):
+        surface = best_surface(count.surfaces)
+        for topic, sentences in count.topics.items():
+            if topic not in self.centroids or (sentences < 2 and self.sizes.get(topic, 0) >= 20):
                 continue
-            entry = (self._score(topic, documents, total, count), count.phrase, best_surface(count.surfaces))
+            entry = (self._score(topic, sentences, total, surface, count.vector), count.phrase, surface)
             heap = self._best.setdefault(topic, [])
             (heapq.heappush if len(heap) < KEPT else heapq.heappushpop)(heap, entry)
 
-    def _score(self, topic: str, documents: int, total: int, count: PhraseCount) -> float:
+    def _score(self, topic: str, sentences: int, total: int, surface: str, vector: Floats) -> float:
         """Frequent here, rare elsewhere (class-based tf-idf), near the centroid, of a good length."""
-        share = documents / (
-            total + 2
-        )  # of the phrase's documents; +2 so that a phrase seen twice is no proof
+        share = sentences / (total + 2)  # of all of the phrase; +2 so that a phrase seen twice is no proof
         prior = self.sizes.get(topic, 1) / max(1, sum(self.sizes.values()))
         lift = max(0.0, math.log(max(share, 1e-9) / max(prior, 1e-9))) if len(self.sizes) > 1 else 1.0
-        near = max(0.0, float(np.dot(count.vector, self.centroids[topic])))
-        return math.log1p(documents) * share * lift * near * WORDS_BONUS.get(len(count.phrase.split()), 0.4)
+        near = max(0.0, float(np.dot(vector, self.centroids[topic])))
+        words = WORDS_BONUS.get(len(surface.split()), 0.4)  # "high-risk" is one word
+        return math.log1p(sentences) * share * lift * near**2 * words
 
     def leading(self) -> dict[str, tuple[str, ...]]:
         """Topic id ► its leading phrases, best first; the first one is unlike the first ones of all other topics."""
-        ranked = {
-            topic: _distinct([(p, s) for _, p, s in sorted(self._best.get(topic, []), key=_order)])
-            for topic in self.centroids
-        }
+        ranked = {topic: _distinct(_supported(self._best.get(topic, []))) for topic in self.centroids}
         return _without_clashes(ranked, self.sizes)
+
+
+def _supported(found: Sequence[tuple[float, str, str]]) -> list[str]:
+    """Surfaces, best first, those ahead whose words stand in many other good phrases of the topic.
+
+    That tells "climate models" from "wind speed", when both are frequent: climate is in the other phrases too.
+    """
+    words = {surface: set(stemmed(surface).split()) for _, _, surface in found}
+    weight: Counter[str] = Counter()
+    for score, _, surface in sorted(found):
+        weight.update(dict.fromkeys(words[surface], score))
+    most = max(weight.values(), default=0.0) or 1.0
+
+    def order(entry: tuple[float, str, str]) -> tuple[float, str]:
+        score, phrase, surface = entry
+        support = sum(math.sqrt(weight[w] / most) for w in words[surface]) / max(1, len(words[surface]))
+        return -score * (1 - SUPPORT + SUPPORT * support), phrase
+
+    return [surface for _, _, surface in sorted(found, key=order)]
 
 
 def best_surface(surfaces: Mapping[str, int]) -> str:
     """The most readable surface: the most frequent one; among equals the one with the fewest capitals."""
     counted = Counter(surfaces)
-    return min(counted, key=lambda s: (-counted[s], sum(c.isupper() for c in s), s))
+    best = min(counted, key=lambda s: (-counted[s], sum(c.isupper() for c in s), s))
+    return " ".join(best.split())
 
 
 def label_of(phrases: Sequence[str]) -> str:
@@ -81,14 +99,10 @@ def label_of(phrases: Sequence[str]) -> str:
     return first[0].upper() + first[1:] if first.split()[0].islower() else first  # "mRNA levels" stays
 
 
-def _order(entry: tuple[float, str, str]) -> tuple[float, str]:
-    return -entry[0], entry[1]
-
-
-def _distinct(phrases: Sequence[tuple[str, str]]) -> list[str]:
+def _distinct(surfaces: Sequence[str]) -> list[str]:
     """Surfaces without near-duplicates: none whose stems are a part of an earlier one's, or the reverse."""
     kept: list[tuple[frozenset[str], str]] = []
-    for _, surface in phrases:
+    for surface in surfaces:
         words = frozenset(stemmed(surface).split())
         if words and not any(words <= other or other <= words for other, _ in kept):
             kept.append((words, surface))

@@ -42,6 +42,7 @@ DETERMINERS = frozenset({"DT", "PRP$", "WP$", "PDT", "POS"})
 FUNCTION_TAGS = frozenset({"CC", "IN", "DT"})  # of the last part of and/or
 PREPOSITIONS = frozenset({"IN", "TO"})
 AUXILIARIES = frozenset({"is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "having"})
+_NAME = re.compile(r"\d+[A-Z]+")  # a number that belongs to what it stands before: 5G networks, 2D model
 _LETTERS = re.compile(r"[^\W\d_]")
 _JUNK = re.compile(r"[^\w\s\-‐‑‒–—−'’./&+#*,]")  # brackets and signs never stand inside
 
@@ -78,6 +79,9 @@ def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iter
             yield Word(end, end, "", OTHER, "")
         start, end, tag = sentence[at]
         at += 1
+        if tag == "CD" and at < count and sentence[at][0] == end and text[end].isalpha():
+            end = sentence[at][1]  # the tokenizer takes units off numbers: 5 G, 10 km
+            at += 1
         compound = False
         while (
             at + 1 < count
@@ -90,6 +94,8 @@ def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iter
             compound = True
         word = text[start:end]
         kind = KINDS.get(tag, OTHER)
+        if kind == NUMBER and _NAME.fullmatch(word):
+            kind = NOUN
         if compound and kind != NOUN:
             named = NOUN if kind == NUMBER else ADJECTIVE  # COVID-19 is a name, well-known is not
             kind = named if _LETTERS.search(word) else NUMBER

@@ -39,6 +39,22 @@ def test_near_duplicates_are_listed_once():
     assert labels.leading()["a"] == ("solar wind",)
 
 
+def test_words_that_stand_in_other_phrases_of_the_topic_come_first():
+    labels = maker()
+    labels.add(count("wind speed", a=10))
+    labels.add(count("climate models", a=9))
+    labels.add(count("global climate", a=8))
+    labels.add(count("climate system", a=8))
+    assert labels.leading()["a"][0] == "climate models"
+
+
+def test_a_hyphenated_word_is_one_word():
+    labels = maker()
+    labels.add(count("high-risk", a=10))
+    labels.add(count("risk factors", a=9))
+    assert labels.leading()["a"][0] == "risk factors"
+
+
 def test_a_phrase_of_one_document_does_not_label_a_large_topic():
     labels = maker()
     labels.add(count("strange thing", a=1))
@@ -48,6 +64,7 @@ def test_a_phrase_of_one_document_does_not_label_a_large_topic():
 def test_the_surface_is_the_most_frequent_and_among_equals_the_plainest():
     assert best_surface({"Solar Wind": 3, "solar wind": 3, "SOLAR WIND": 1}) == "solar wind"
     assert best_surface({"NASA": 5, "nasa": 1}) == "NASA"
+    assert best_surface({"armed\ncitizens": 2}) == "armed citizens"
 
 
 def test_label_of_begins_with_a_capital_and_keeps_the_rest():

@@ -40,6 +40,10 @@ def phrases(tagged, hidden=()):
         ("a/DT large/JJ number/NN of/IN large/JJ numbers/NNS ./.", []),
         ("3/CD km/NN of/IN AI/NN and/CC WHO/NNP", ["AI", "WHO"]),
         ("COVID/NNP ~-/HYPH ~19/CD", ["COVID-19"]),
+        ("the/DT 5/CD ~G/NNP networks/NNS", ["5G networks"]),  # the tokenizer takes units off numbers
+        ("the/DT 10/CD ~km/NN distance/NN", ["distance"]),
+        ("a/DT 2D/CD Ising/NN model/NN", ["2D Ising model"]),
+        ("with/IN 1024/CD Ising/NN spins/NNS", ["Ising spins"]),
     ],
 )
 def test_candidates(tagged, expected):
