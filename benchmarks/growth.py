@@ -43,6 +43,7 @@ def _row(size: int, measured: Measured, again: Measured, megabytes: float) -> Ro
         "seconds": measured.seconds,
         "ms/document": 1e3 * measured.work / size,
         "memory, MB": measured.megabytes,
+        "without mapped files, MB": measured.unmapped,
         "on disk, MB": megabytes,
         "kB/document": 1e3 * megabytes / size,
         "topics": measured.answer["topics"],

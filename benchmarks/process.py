@@ -47,11 +47,13 @@ class Measured:
     Attributes:
         seconds: From the start of the process to its end: Python, imports, loading the model, everything.
         megabytes: Most memory of the process and its children together (resident; shared pages count in each).
+        unmapped: The same without pages of mapped files, which the system takes back when it needs them (Linux).
         answer: What the program printed: `work`, its own seconds without imports and loading, and results.
     """
 
     seconds: float
     megabytes: float
+    unmapped: float
     answer: dict[str, Any]
 
     @property
@@ -67,27 +69,32 @@ def run(program: str, *arguments: object, conditions: Conditions) -> Measured:
         with subprocess.Popen(
             command, cwd=ROOT, env=conditions.environment(), stdout=out, stderr=err
         ) as process:
-            megabytes = _watch(process)
+            megabytes, unmapped = _watch(process)
         seconds = time.perf_counter() - start
         out.seek(0)
         err.seek(0)
         if process.returncode:
             raise SystemExit(f"{' '.join(command)} ended with {process.returncode}:\n{err.read()[-3000:]}")
-        return Measured(seconds, megabytes, json.loads(out.read().strip().splitlines()[-1]))
+        return Measured(seconds, megabytes, unmapped, json.loads(out.read().strip().splitlines()[-1]))
 
 
-def _watch(process: subprocess.Popen[bytes]) -> float:
-    most = 0
+def _watch(process: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """Most memory until the end: all of it, and without mapped files."""
+    most, most_unmapped = 0, 0
     watched = psutil.Process(process.pid)
     while process.poll() is None:
         with suppress(psutil.Error):
-            most = max(most, sum(_resident(one) for one in [watched, *watched.children(recursive=True)]))
+            found = [_resident(one) for one in [watched, *watched.children(recursive=True)]]
+            most = max(most, sum(resident for resident, _ in found))
+            most_unmapped = max(most_unmapped, sum(resident - mapped for resident, mapped in found))
         time.sleep(LOOK_EVERY)
-    return most / 1e6
+    return most / 1e6, most_unmapped / 1e6
 
 
-def _resident(process: psutil.Process) -> int:
+def _resident(process: psutil.Process) -> tuple[int, int]:
+    """Bytes in memory, and those of them that are pages of files."""
     try:
-        return int(process.memory_info().rss)
+        memory = process.memory_info()
     except psutil.Error:  # it has just ended
-        return 0
+        return 0, 0
+    return int(memory.rss), int(getattr(memory, "shared", 0))

@@ -74,3 +74,15 @@ class Status:
     bundle: str
     last_runs: tuple[Run, ...]
     lock: str  # who is writing now, or ""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A phrase of a found document that is near the query.
+
+    Attributes:
+        similarity: Cosine; None when the search was by words alone.
+    """
+
+    phrase: str
+    similarity: float | None

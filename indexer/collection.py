@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from threadpoolctl import threadpool_limits
 
-from indexer.answers import Plan, Status, TopicDetails, Why
+from indexer.answers import Plan, Reason, Status, TopicDetails, Why
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
 from indexer.encoding import Encoder, Window
@@ -39,7 +39,7 @@ from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDo
 from indexer.search import Mode, SearchResults, search
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
-from indexer.why import explain
+from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
@@ -56,18 +56,27 @@ class Collection:
         self.name = settings.collection
 
     @classmethod
-    def open(cls, settings: Settings | None = None, **flags: Any) -> Self:
-        """Open a collection, and make it when it is new.
+    def open(cls, settings: Settings | None = None, *, create: bool = True, **flags: Any) -> Self:
+        """Open a collection.
 
         Args:
             settings: Ready settings; otherwise they are read as for the command line.
+            create: Make it when it is new; otherwise that is an error, and nothing is left behind.
             flags: Settings by name, e.g. ``home="my-index"``; they win over environment and file.
+
+        Raises:
+            NotFound: There is no such collection, and none is to be made.
         """
         settings = settings or load_settings(**flags)
         if settings.engine != "local":
             raise SettingsError(
                 f"The engine is '{settings.engine}'; this version has the embedded engine only.",
                 hint="Set INDEXER_ENGINE=local.",
+            )
+        if not create and not settings.collection_folder.exists():
+            raise NotFound(
+                f"There is no collection '{settings.collection}' in {settings.home}.",
+                hint="Make one: indexer index SOURCE. Or name another place: --home PATH",
             )
         from indexer.engines.local import LocalEngine
         from models.registry import Registry
@@ -279,6 +288,13 @@ class Collection:
         if condition.field != "topic":
             return condition
         return Filter("topic", condition.operator, self.topic_id(str(condition.value)))
+
+    def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
+        """Why each hit was found: document id ► its phrases that have a word of the query or are near it."""
+        vector = None
+        if results.mode != "words" and any(c.isalnum() for c in results.query):
+            vector = self.encoder.encode_phrases([results.query])[0]
+        return reasons(self.engine, results, vector)
 
     def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         """Phrases of the collection by likeness of meaning, without context."""

@@ -15,6 +15,7 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Clause, Engine, Filter, Fragment, Operator, Ranking, SearchRequest, WordQuery
 from indexer.errors import QueryError
 from indexer.records import MetaValue, StoredDocument
+from indexer.text.stopwords import words
 
 Mode = Literal["words", "meaning", "both"]
 FUSION_CONSTANT = 60  # Cormack et al. 2009; the value every engine ships
@@ -22,61 +23,12 @@ DEPTH = 100  # at least so many of each ranking are fused
 DEEPEST = 10_000  # paging goes no deeper: nobody reads there, and rankings are held in memory
 
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "how",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "our",
-        "so",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-    ]
+STOP_WORDS = words(
+    """
+    a an and are as at be been but by can did do does for from had has have how if in into is it its of on or
+    our so such that the their then there these they this to was we were what when where which who why will
+    with
+    """
 )
 _PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
 _FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*)$", re.DOTALL)

@@ -27,7 +27,7 @@ PREFIX = "INDEXER_"
 FILE = "indexer.toml"
 NOT_SETTINGS = {"INDEXER_CONFIG"}  # names of ours in the environment that are no fields
 
-Backend = Literal["auto", "torch-fp32", "torch-bf16", "onnx-fp32", "onnx-int8"]
+Backend = Literal["auto", "torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8"]
 
 
 def _matching(pattern: str) -> AfterValidator:
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     backend: Backend = _setting(
         "auto",
         "What the encoder runs on: `auto` measures and chooses.",
-        "be one of auto, torch-fp32, torch-bf16, onnx-fp32 and onnx-int8",
+        "be one of auto, torch-fp32, torch-bf16, torch (on a GPU), onnx-fp32 and onnx-int8",
     )
     threads: int = _setting(0, "CPU threads to use; 0 means all cores.", "be a whole number from 0", ge=0)
     tagger: Annotated[str, _matching(r"\S(.*\S)?")] = _setting(

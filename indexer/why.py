@@ -1,4 +1,4 @@
-"""Why a document has its topics: the vote of its phrases, told again from what is stored."""
+"""Why a document has its topics, and why it was found: told again from what is stored."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from indexer.answers import Vote, Why
+from indexer.analysis.topics import Placement
+from indexer.answers import Reason, Vote, Why
 from indexer.catalog import Catalog
+from indexer.encoding import Floats
 from indexer.engines.base import Engine
 from indexer.errors import NotFound
-from indexer.finish import live_fit
+from indexer.finish import NamedFit, live_fit
 from indexer.records import Topic
+from indexer.search import SearchResults
+from indexer.text import stemmed
+
+REASONS = 3  # phrases that explain a hit
 
 
 def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str) -> Why:
@@ -33,7 +39,7 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
             weight=row.score / total,
             topic=named.ids[placed.topic[i]] if placed.topic[i] >= 0 else None,
             similarity=float(placed.similarity[i]),
-            runner_up=named.ids[placed.runner_up[i]] if placed.runner_up[i] >= 0 else None,
+            runner_up=_second(named, placed, i),
             margin=float(placed.margin[i]),
         )
         for i, row in enumerate(rows)
@@ -50,6 +56,35 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
         bundle=stored[0].bundle,
         fit=named.run,
     )
+
+
+def _second(named: NamedFit, placed: Placement, at: int) -> str | None:
+    """The id of the second nearest centroid; None when it is of the same topic (topics were merged)."""
+    first, second = int(placed.topic[at]), int(placed.runner_up[at])
+    if second < 0 or (first >= 0 and named.ids[first] == named.ids[second]):
+        return None
+    return named.ids[second]
+
+
+def reasons(engine: Engine, results: SearchResults, query: Floats | None) -> dict[str, list[Reason]]:
+    """The phrases of each hit that have a word of the query, or are nearest to it in meaning.
+
+    Args:
+        query: float32 [dims], the query as a phrase; None when the search was by words alone.
+
+    Returns:
+        Document id ► at most three phrases, nearest first.
+    """
+    asked = set(stemmed(results.query).split())
+    found: dict[str, list[Reason]] = {}
+    for row in engine.mentions([hit.stored.document.id for hit in results.hits]):
+        near = float(row.vector @ query) if query is not None else None
+        if near is not None or asked & set(stemmed(row.surface).split()):
+            found.setdefault(row.document_id, []).append(Reason(row.surface, near))
+    for some in found.values():
+        some.sort(key=lambda reason: -(reason.similarity or 0.0))
+        del some[REASONS:]
+    return found
 
 
 def _runner_up(

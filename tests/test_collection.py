@@ -324,9 +324,17 @@ def test_a_title_that_many_documents_share_does_not_name_their_topic(tmp_path):
     for record in records:
         if record["kind"] == "space":
             record["title"] = "Amusing newsgroup thread"
-            record["text"] = f"The solar wind of day {record['year']} was measured, and so was the solar corona."
+            record["text"] = (
+                f"The solar wind of day {record['year']} was measured, and so was the solar corona."
+            )
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "docs.jsonl", records)], topics=3)
         labels = [topic.label for topic in collection.topics()]
         assert "Amusing newsgroup thread" not in labels
         assert any("olar" in label for label in labels), labels
+
+
+def test_a_collection_that_is_not_there_is_not_made_when_only_looked_for(tmp_path):
+    with pytest.raises(NotFound, match="There is no collection 'main'"):
+        Collection.open(home=tmp_path / "typo", create=False)
+    assert not (tmp_path / "typo").exists()

@@ -153,7 +153,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-base]"),
         setting(
             "backend", "NAME",
-            "auto, torch-fp32, torch-bf16, onnx-fp32 or onnx-int8.  [default: auto]",
+            "auto, torch-fp32, torch-bf16, torch (GPU), onnx-fp32 or onnx-int8.  [default: auto]",
         ),
         setting("threads", "N", "CPU threads; 0 means all cores.  [default: 0]", type=int),
         click.Option(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -30,14 +29,13 @@ from indexer.cli.text import (
 )
 
 if TYPE_CHECKING:
-    from indexer.collection import Collection
+    from indexer.answers import Reason
     from indexer.engines.base import Filter
     from indexer.search import Facet, Hit, Mode, SearchResults
 
 FACETS = ("topic", "keyphrase")
 KEYPHRASES_SHOWN = 5
 FRAGMENTS_SHOWN = 2
-PHRASES_SHOWN = 3  # that explain a hit
 
 
 @command()
@@ -81,46 +79,14 @@ def search(
             " ".join(query), mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
         )
         labels = plain.labels_of(collection.topics())
-        reasons = reasons_for(collection, results) if why else None
+        reasons = collection.reasons(results) if why else None
     if as_json:
         print_json(_as_json(results, labels, reasons, page=page, limit=limit))
     else:
         say(rendered(results, labels, reasons))
 
 
-# -- why ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reason:
-    """A phrase of a document that is near the query."""
-
-    phrase: str
-    similarity: float | None  # cosine; None when the search was by words alone
-
-
-Reasons = Mapping[str, Sequence[Reason]] | None  # by document; None when nobody asked
-
-
-def reasons_for(collection: Collection, results: SearchResults) -> dict[str, list[Reason]]:
-    """The phrases of each hit that have a word of the query, or are nearest to it in meaning."""
-    from indexer.text import stemmed
-
-    ids = [hit.stored.document.id for hit in results.hits]
-    asked = set(stemmed(results.query).split())
-    vector = None
-    if results.mode != "words" and any(c.isalnum() for c in results.query):
-        vector = collection.encoder.encode_phrases([results.query])[0]
-    found: dict[str, list[Reason]] = {}
-    for row in collection.engine.mentions(ids):
-        near = float(row.vector @ vector) if vector is not None else None
-        shared = bool(asked & set(stemmed(row.surface).split()))
-        if near is not None or shared:
-            found.setdefault(row.document_id, []).append(Reason(row.surface, near))
-    for reasons in found.values():
-        reasons.sort(key=lambda reason: -(reason.similarity or 0.0))
-        del reasons[PHRASES_SHOWN:]
-    return found
+Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; None when nobody asked
 
 
 # -- for people ---------------------------------------------------------------------------------------------
