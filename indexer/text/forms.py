@@ -31,7 +31,7 @@ IRREGULAR = {
     "bacteria": "bacterium", "biases": "bias", "calves": "calf", "canvases": "canvas",
     "children": "child", "codices": "codex", "corpora": "corpus", "cortices": "cortex",
     "crises": "crisis", "criteria": "criterion", "diagnoses": "diagnosis", "emphases": "emphasis",
-    "errata": "erratum", "extrema": "extremum", "feet": "foot", "foci": "focus",
+    "equilibria": "equilibrium", "errata": "erratum", "extrema": "extremum", "feet": "foot", "foci": "focus",
     "formulae": "formula", "fungi": "fungus", "gases": "gas", "geese": "goose", "genera": "genus",
     "genii": "genius", "halves": "half", "helices": "helix", "hooves": "hoof",
     "hypotheses": "hypothesis", "indices": "index", "knives": "knife", "larvae": "larva",
