@@ -26,7 +26,9 @@ NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80,
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average, and it is no topic
 WITHOUT_TOPIC = 0.02  # share of the sampled documents that may be left without a topic
 STEPS = 30  # of K-means; later ones move a handful of points
-SEARCH_STEPS = 20  # enough to tell one number of topics from another; with half of it, 8 was taken for 10
+SEARCH_STEPS = 20  # enough to tell one number of topics from another
+FINALISTS = 3  # numbers of topics that are looked at more closely
+RESTARTS = 3  # of K-means; the tightest clusters are kept
 SEED = 20220227
 
 
@@ -140,7 +142,7 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
     most = len(sample.documents)
     if number is None:
         number = _best_number(points, sample)
-    mapped, labels = _clusters(points, sample.weights, min(number, most), restarts=3, steps=STEPS)
+    mapped, labels = _clusters(points, sample.weights, min(number, most), restarts=RESTARTS, steps=STEPS)
     nearest = np.sum(points * mapped[labels], axis=1)
     return TopicFit(
         mean=mean,
@@ -207,21 +209,20 @@ def _best_number(points: Floats, sample: Sample) -> int:
         return 1
     one = _one_per_document(sample)
     chosen = np.linspace(0, len(points) - 1, min(SEARCH_PHRASES, len(points))).astype(np.intp)
-    scores: dict[int, float] = {}
 
-    def score(k: int) -> float:
-        if k not in scores:
-            centroids, _ = _clusters(
-                points[chosen], sample.weights[chosen], k, restarts=1, steps=SEARCH_STEPS
-            )
-            scores[k] = _silhouette(points, np.argmax(points @ centroids.T, axis=1), one)
-        return scores[k]
+    def score(k: int, restarts: int) -> float:
+        centroids, _ = _clusters(
+            points[chosen], sample.weights[chosen], k, restarts=restarts, steps=SEARCH_STEPS
+        )
+        return _silhouette(points, np.argmax(points @ centroids.T, axis=1), one)
 
-    best = max(numbers, key=score)
-    at = numbers.index(best)
+    ranked = sorted(numbers, key=lambda k: -score(k, 1))
+    # One start may be a bad one: the best numbers, and those between them and their neighbours, are tried again.
+    at = numbers.index(ranked[0])
     low, high = numbers[max(at - 1, 0)], numbers[min(at + 1, len(numbers) - 1)]
-    between = [round((best + low) / 2), round((best + high) / 2)]
-    return max([best, *(k for k in between if k <= most)], key=score)
+    between = [round((ranked[0] + low) / 2), round((ranked[0] + high) / 2)]
+    finalists = sorted({*ranked[:FINALISTS], *between})
+    return max(finalists, key=lambda k: score(k, RESTARTS))
 
 
 def _one_per_document(sample: Sample) -> NDArray[np.intp]:
