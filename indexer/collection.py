@@ -42,6 +42,8 @@ from indexer.text import Preparer
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
+START_SECONDS = 3.0  # of a run, before the first document is mined
+MINED_FIELDS = ("topic", "keyphrase")
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
@@ -81,7 +83,7 @@ class Collection:
         from indexer.engines.local import LocalEngine
         from models.registry import Registry
 
-        settings.home.mkdir(parents=True, exist_ok=True)
+        settings.make_home()
         catalog = Catalog.open(settings.database)
         try:
             dims = Registry(settings.home).get(settings.bundle).dims
@@ -147,9 +149,14 @@ class Collection:
     def retry(self, *, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
         letters = self.catalog.dead(self.name)
-        files = sorted({_file_of(letter.source) for letter in letters if _file_of(letter.source)})
-        there = [file for file in files if Path(file).exists()]
-        return self._run("retry", there, ReadOptions(), letters=letters, progress=progress)
+        files = {_file_of(letter.source) for letter in letters if letter.source}
+        there = {file for file in files if Path(file).exists()}
+        tried = [letter for letter in letters if not letter.source or _file_of(letter.source) in there]
+        report = self._run("retry", sorted(there), ReadOptions(), letters=tried, progress=progress)
+        report.notes += [
+            f"{file}: is not there, and cannot be tried again." for file in sorted(files - there)
+        ]
+        return report
 
     def _run(
         self,
@@ -254,7 +261,7 @@ class Collection:
         done = [run.counts for run in self.catalog.runs(self.name) if run.counts.get("mined", 0) >= 10]
         if not done:
             return None
-        return float(documents * done[0]["seconds"] / done[0]["mined"])
+        return START_SECONDS + float(documents * done[0]["seconds"] / done[0]["mined"]) if documents else 0.0
 
     # -- searching ------------------------------------------------------------------------------------------
 
@@ -270,6 +277,7 @@ class Collection:
         offset: int = 0,
     ) -> SearchResults:
         """Find documents by words, by meaning, or both; see `indexer.search.search`."""
+        self._check_fields([*(f.field for f in filters), *facets])
         encoder = None if mode == "words" or not query.strip() else self.encoder
         return search(
             self.engine,
@@ -282,6 +290,20 @@ class Collection:
             limit=limit,
             offset=offset,
         )
+
+    def _check_fields(self, names: Sequence[str]) -> None:
+        """Refuse a field that no document has: it would find nothing, and say nothing."""
+        known = [*MINED_FIELDS, *self.engine.fields()]
+        for name in names:
+            if name not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name.casefold(), {k.casefold(): k for k in known}, n=1)
+                meant = next((k for k in known if near and k.casefold() == near[0]), "")
+                raise QueryError(
+                    f"There is no field '{name}' in collection '{self.name}'.",
+                    hint=f"Did you mean {meant}?" if meant else f"There are: {', '.join(known)}.",
+                )
 
     def _resolved(self, condition: Filter) -> Filter:
         """A topic may be named by its id or its label; a retired id stands for its successors."""
@@ -316,6 +338,7 @@ class Collection:
                 f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
                 hint='For example: indexer phrases --in "the cell [[membrane]] is thin"',
             )
+        self._check_fields([f.field for f in filters])
         start = text.index("[[")
         plain = IN_CONTEXT.sub(r"\1", text)
         encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
@@ -368,6 +391,11 @@ class Collection:
         if wanted in live:
             return wanted
         named = [t.id for t in live.values() if t.label.casefold() == name.casefold()]
+        if len(named) > 1:
+            raise QueryError(
+                f"{len(named)} topics are called '{name}': {', '.join(named)}.",
+                hint="Name one of them by its id.",
+            )
         if named:
             return named[0]
         heirs = (

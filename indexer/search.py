@@ -88,7 +88,7 @@ def parse_words(query: str) -> WordQuery:
 
 
 def parse_filter(text: str) -> Filter:
-    """Read a condition such as ``year>=2015`` or ``label=cs.RO``; numbers, true and false are recognised.
+    """Read a condition such as ``year>=2015`` or ``label=cs.RO``. The engine compares with numbers as numbers.
 
     Raises:
         QueryError: There is no operator in it.
@@ -97,23 +97,14 @@ def parse_filter(text: str) -> Filter:
     if not found or not found["value"].strip():
         raise QueryError(
             f"The condition {text!r} is not FIELD, operator, value.",
-            hint="Operators: = != < <= > >=. For example: --where year>=2015 --where label=cs.RO",
+            hint="Operators: = != < <= > >=. For example: --where 'year>=2015' --where label=cs.RO",
         )
     operator: Operator = found["operator"]  # type: ignore[assignment]
     return Filter(found["field"], operator, _value(found["value"].strip()))
 
 
 def _value(text: str) -> MetaValue:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        if number == number and abs(number) != float("inf"):  # "nan" and "inf" are words here
-            return number
-    return text.strip("\"'")
+    return text.lower() == "true" if text.lower() in ("true", "false") else text.strip("\"'")
 
 
 def search(

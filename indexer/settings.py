@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     )
     engine: Annotated[str, _matching(r"local|https?://[^\s/]+\S*")] = _setting(
         "local",
-        "Where documents live: `local`, or the URL of an Elasticsearch.",
+        "Where documents live: `local`; this version has no other.",
         "be 'local' or begin with http:// or https://",
     )
     database: Annotated[str, _matching(r"|(sqlite|postgres(ql)?)(\+\w+)?://\S.*")] = _setting(
@@ -120,6 +120,20 @@ class Settings(BaseSettings):
     def collection_folder(self) -> Path:
         """Where the embedded engine keeps the collection."""
         return self.home / "collections" / self.collection
+
+    def make_home(self) -> None:
+        """Make the home folder.
+
+        Raises:
+            SettingsError: It cannot be made.
+        """
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingsError(
+                f"The home {self.home} cannot be made: {error.strerror}.",
+                hint="Name another place: --home PATH",
+            ) from error
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return self.shown().items()

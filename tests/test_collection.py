@@ -9,6 +9,7 @@ from indexer.collection import Collection
 from indexer.engines.local import LocalEngine
 from indexer.errors import NotFound, QueryError
 from indexer.records import Document
+from indexer.search import parse_filter
 
 SUBJECTS = {
     "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",
@@ -338,3 +339,22 @@ def test_a_collection_that_is_not_there_is_not_made_when_only_looked_for(tmp_pat
     with pytest.raises(NotFound, match="There is no collection 'main'"):
         Collection.open(home=tmp_path / "typo", create=False)
     assert not (tmp_path / "typo").exists()
+
+
+def test_retry_keeps_what_is_not_there_to_be_tried_again(tmp_path):
+    broken = tmp_path / "away.jsonl"
+    broken.write_text("{", encoding="utf-8")
+    with opened(tmp_path / "home") as collection:
+        collection.index([broken])
+        broken.rename(tmp_path / "elsewhere.jsonl")
+        report = collection.retry()
+        assert len(collection.catalog.dead("main")) == 1
+        assert "away.jsonl" in report.notes[0]
+
+
+def test_a_condition_finds_text_that_looks_like_a_number(tmp_path):
+    records = [{"id": "d1", "text": "A heat pump.", "code": "007", "year": 2007}]
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "docs.jsonl", records)])
+        for condition in ("code=007", "year=2007", "year>=2006.5"):
+            assert collection.search("", filters=[parse_filter(condition)]).total == 1, condition

@@ -70,9 +70,9 @@ def test_any_text_is_a_query(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("year>=2015", Filter("year", ">=", 2015)),
+        ("year>=2015", Filter("year", ">=", "2015")),
         ("label=cs.RO", Filter("label", "=", "cs.RO")),
-        ("price < 1.5", Filter("price", "<", 1.5)),
+        ("price < 1.5", Filter("price", "<", "1.5")),
         ("open=true", Filter("open", "=", True)),
         ('name="a = b"', Filter("name", "=", "a = b")),
         ("date!=2014-05-12", Filter("date", "!=", "2014-05-12")),

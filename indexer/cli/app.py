@@ -10,7 +10,10 @@ def status(app: App, as_json: bool) -> None:
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,7 +111,15 @@ class App:
         """A command to type next, with the options that led here: ``indexer --home x topics``."""
         flags = {**defaults, **self.flags}
         said = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in flags.items()]
-        return " ".join(["indexer", *said, rest])
+        return " ".join([program(), *said, rest])
+
+
+def program() -> str:
+    """What to type to start this program: its name, or its path where the name alone would not be found."""
+    called = Path(sys.argv[0])
+    if called.name != "indexer" or shutil.which("indexer"):
+        return "indexer"
+    return os.path.relpath(called)
 
 
 def is_there(settings: Settings) -> bool:
@@ -149,7 +160,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
             type=click.Path(file_okay=False, path_type=Path),
         ),
         setting("collection", "NAME", "Collection to work on.  [default: main]"),
-        setting("engine", "NAME|URL", "'local', or the URL of an Elasticsearch.  [default: local]"),
+        setting("engine", "NAME|URL", "'local' is the only one in this version.  [default: local]"),
         setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-base]"),
         setting(
             "backend", "NAME",
@@ -173,6 +184,15 @@ class Command(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["params"] = [*(kwargs.get("params") or []), *shared_options(hidden=True)]
         super().__init__(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if any(isinstance(parameter, click.Argument) for parameter in self.params):
+                message = f"{error.message} What begins with - and is no option goes behind --."
+                raise click.NoSuchOption(error.option_name, message, error.possibilities, ctx) from None
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()

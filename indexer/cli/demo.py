@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from indexer.cli import phrases as phrases_command
 from indexer.cli import plain, search, show
-from indexer.cli.app import App, command, pass_app
+from indexer.cli.app import App, command, pass_app, program
 from indexer.cli.index import show_report
 from indexer.cli.text import bold, count, dim, say
 from indexer.cli.topics import listing
@@ -108,7 +108,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
         say(f"  {app.again(text)}")
     say(f"\n{bold('The same on your own files')}\n")
     for text in ("index FILE_OR_FOLDER", "topics", "search WORDS"):
-        say(f"  indexer {text}")
+        say(f"  {program()} {text}")
 
 
 def _step(app: App, title: str, typed: str) -> None:

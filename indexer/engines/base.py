@@ -184,6 +184,10 @@ class Engine(Protocol):
 
     def info(self) -> EngineInfo: ...
 
+    def fields(self) -> list[str]:
+        """Names of the users' own fields, which filters and facets may name; sorted."""
+        ...
+
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         """The documents with these ids, in the order given; unknown ones are left out."""
         ...

@@ -62,7 +62,9 @@ def _parse(line: str, file: File, number: int) -> Record:
     try:
         value = json.loads(line.rstrip("\r\n"))
     except json.JSONDecodeError as error:
-        raise file.problem(f"not valid JSON: {error.msg} at column {error.colno:,}.", line=number) from error
+        raise file.problem(
+            f"not valid JSON: {error.msg.removesuffix(' at')} at column {error.colno:,}.", line=number
+        ) from error
     except RecursionError:
         raise file.problem("not usable JSON: nested too deep.", line=number) from None
     except ValueError as error:  # a number with thousands of digits

@@ -79,8 +79,9 @@ def _words(text: str, sentence: Sequence[Token], hidden: Sequence[Span]) -> Iter
             yield Word(end, end, "", OTHER, "")
         start, end, tag = sentence[at]
         at += 1
-        if tag == "CD" and at < count and sentence[at][0] == end and text[end].isalpha():
-            end = sentence[at][1]  # the tokenizer takes units off numbers: 5 G, 10 km
+        # The tokenizer cuts inside words: units off numbers (5 G, 10 km), "id" as it would "I'd".
+        while at < count and sentence[at][0] == end and text[end - 1].isalnum() and text[end].isalnum():
+            end, tag = sentence[at][1], tag if tag == "CD" else sentence[at][2]
             at += 1
         compound = False
         while (

@@ -193,9 +193,14 @@ def _main_left_alone() -> Iterator[None]:
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
+    # A child that is born with Ctrl-C ignored is not torn from its imports by one.
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
     try:
         yield
     finally:
+        if in_main_thread:
+            signal.signal(signal.SIGINT, before)
         sys.modules["__main__"] = main
 
 

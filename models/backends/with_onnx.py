@@ -10,6 +10,7 @@ from typing import Any
 
 import onnxruntime
 
+from indexer.errors import BackendUnavailable
 from models.backends import Batch, Output
 from models.bundle import Bundle
 from models.hardware import multiplies_int8_exactly
@@ -73,7 +74,13 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
     from models.weights import load_weights
 
     model = build(bundle, load_weights(bundle), quantised=largest)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackendUnavailable(
+            f"The encoder cannot be kept in {folder.parent}: {error.strerror}.",
+            hint="Name another place: --home PATH",
+        ) from error
     part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
     try:
         onnx.save_model(model, part / GRAPH, save_as_external_data=True, location=DATA, size_threshold=4096)

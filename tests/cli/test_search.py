@@ -188,3 +188,17 @@ def test_show_of_an_unknown_id(read):
     result = read("show", "nope")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[0] == "Error: There is no document 'nope' in collection 'main'."
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["bees", "--where", "yeer>=2020"], "no field 'yeer'"),
+        (["bees", "--facet", "autor"], "no field 'autor'"),
+        (["-bees"], "goes behind --"),
+    ],
+)
+def test_what_would_silently_find_nothing_is_refused(read, args, message):
+    result = read("search", *args)
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -43,6 +43,7 @@ def phrases(tagged, hidden=()):
         ("the/DT 5/CD ~G/NNP networks/NNS", ["5G networks"]),  # the tokenizer takes units off numbers
         ("the/DT 10/CD ~km/NN distance/NN", ["distance"]),
         ("a/DT 2D/CD Ising/NN model/NN", ["2D Ising model"]),
+        ("student/NN I/PRP ~d/MD maps/NNS", ["student", "maps"]),  # what spaCy makes of "Id"
         ("with/IN 1024/CD Ising/NN spins/NNS", ["Ising spins"]),
     ],
 )

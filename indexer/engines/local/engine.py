@@ -149,6 +149,11 @@ class LocalEngine:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
+    def fields(self) -> list[str]:
+        with self._reading() as connection:
+            names = connection.execute("SELECT name FROM fields WHERE name LIKE 'meta.%' ORDER BY name")
+            return [name.removeprefix("meta.") for (name,) in names]
+
     def info(self) -> EngineInfo:
         with self._reading() as connection:
             counts = {
