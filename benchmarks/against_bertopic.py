@@ -1,14 +1,20 @@
-"""Topics: the whole indexer against BERTopic with the same encoder; how well both agree with the labels."""
+"""Topics: the whole indexer against BERTopic with the same encoder; how well both agree with the labels, and how
+well the leading phrases of their topics (of BERTopic: words) go together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan, nan
 from pathlib import Path
 from statistics import fmean, median
 
-from benchmarks.corpus import ids, labels
+from benchmarks.corpus import ids, labels, texts
 from benchmarks.process import Conditions, Measured, run
 from benchmarks.table import Row
+from indexer.collection import Collection
+from trainer.evaluation.clustering import agreement, numbered
+from trainer.evaluation.coherence import LEADING, npmi_coherence, word_diversity, words_of
 
 TITLE = "Topics; BERTopic with the same encoder and its own defaults"
 SEED = 42
@@ -17,8 +23,8 @@ SEED = 42
 def compare(file: Path, documents: int, scratch: Path, repeat: int, conditions: Conditions) -> list[Row]:
     """Measure in turns, `repeat` times with another seed each; give median times and mean agreement."""
     programs: dict[str, Callable[[int], Measured]] = {
-        "indexer index: keyphrases and storing too": lambda turn: run(
-            "index", file, scratch / f"bertopic-index-{turn}", conditions=conditions
+        "indexer index: keyphrases and storing too": lambda turn: _index(
+            file, scratch / f"bertopic-index-{turn}", conditions
         ),
         "BERTopic, fixed seed (UMAP in one thread)": lambda turn: run(
             "bertopic_topics", file, SEED + turn, conditions=conditions
@@ -35,9 +41,19 @@ def compare(file: Path, documents: int, scratch: Path, repeat: int, conditions: 
     return [_row(name, measured, file, documents, bertopic) for name, measured in runs.items()]
 
 
+def _index(file: Path, home: Path, conditions: Conditions) -> Measured:
+    """Run the indexer; the leading phrases are read afterwards, so that nothing of it is timed."""
+    measured = run("index", file, home, conditions=conditions)
+    with Collection.open(home=home, create=False) as collection:
+        measured.answer["phrases"] = [topic.phrases for topic in collection.topics()]
+    return measured
+
+
 def _row(name: str, measured: Sequence[Measured], file: Path, documents: int, bertopic: float) -> Row:
     seconds = median(m.seconds for m in measured)
-    agreement = [_agreement(m.answer["topic_of"], file) for m in measured]
+    quality = [
+        {**_agreement(m.answer["topic_of"], file), **_coherence(m.answer["phrases"], file)} for m in measured
+    ]
     return {
         "": name,
         "seconds": seconds,
@@ -46,15 +62,21 @@ def _row(name: str, measured: Sequence[Measured], file: Path, documents: int, be
         "memory, MB": median(m.megabytes for m in measured),
         "times BERTopic": bertopic / seconds,
         "topics": fmean(m.answer["topics"] for m in measured),
-        **{name: fmean(a[name] for a in agreement) for name in agreement[0]},
+        **{name: fmean(q[name] for q in quality) for name in quality[0]},
     }
 
 
 def _agreement(topic_of: Mapping[str, object], file: Path) -> Row:
     """NMI with the labels, each document by its heaviest topic; those without one are a group of their own."""
-    from sklearn.metrics import normalized_mutual_info_score as nmi
-
     found = [str(topic_of.get(id_)) for id_ in ids(file)]
     row = {"without topic, %": 100 * found.count("None") / len(found)}
     wanted = labels(file)
-    return row if wanted is None else {"NMI": float(nmi(wanted, found)), **row}
+    return row if wanted is None else {"NMI": agreement(numbered(wanted), numbered(found)), **row}
+
+
+def _coherence(topics: Sequence[Sequence[str]], file: Path) -> Row:
+    """Of the ten leading phrases of each topic: NPMI in whole documents, and the share of distinct words."""
+    leading = [phrases[:LEADING] for phrases in topics]
+    values = npmi_coherence(leading, [words_of(text) for text in texts(file)])
+    known = [value for value in values if not isnan(value)] or [nan]  # a topic with one phrase has no pair
+    return {"NPMI": fmean(known), "diversity": word_diversity(leading)}

@@ -31,7 +31,8 @@ def main(file: str, seed: str) -> None:
     found, _ = model.fit_transform(documents)
     work = time.perf_counter() - start
     topic_of = dict(zip(ids(Path(file)), [int(t) if t >= 0 else None for t in found], strict=True))
-    print(json.dumps({"work": work, "topics": len(set(found) - {-1}), "topic_of": topic_of}))
+    words = [[word for word, _ in model.get_topic(t) if word] for t in sorted(set(found) - {-1})]
+    print(json.dumps({"work": work, "topics": len(words), "topic_of": topic_of, "phrases": words}))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,10 @@ without duplicates. This is the protocol of SEKE 2022 and PromptRank (ACL 2023).
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +24,9 @@ from indexer.records import Document, MentionRow
 from indexer.text import stemmed
 from indexer.text.parallel import PreparePool
 from indexer.windows import encode_documents
+from trainer.evaluation.figures import Figure
+from trainer.evaluation.lines import Line, read_lines
+from trainer.evaluation.table import Published, Table, known
 
 RANKS = (5, 10, 15)
 CHUNK = 16  # documents at once; full papers are long
@@ -35,15 +35,21 @@ PROTOCOL = (
     "Porter stems, lower case, hyphen = space"
 )
 
+
+def _f1(*figures: float) -> dict[str, float]:
+    """Figures of the first ranks, in their order."""
+    return {f"f1@{k}": figure for k, figure in zip(RANKS, figures, strict=False)}
+
+
 # Published F1@5/10/15 in per cent, by a word in the file's name. SEKE 2022 is the method this follows (BERT-base,
 # trained on each set); PromptRank (T5-base) is the highest published one without labels.
-PUBLISHED: Mapping[str, Mapping[str, tuple[float | None, ...]]] = {
-    "inspec": {"SEKE 2022": (20.61, 28.33, 30.04), "PromptRank": (31.73, 37.88, None)},
-    "semeval2017": {"SEKE 2022": (21.30, 30.52, 34.48), "PromptRank": (27.14, 37.76, None)},
-    "semeval2010": {"SEKE 2022": (10.85, 15.05, 16.01), "PromptRank": (17.24, 20.66, None)},
-    "krapivin": {"PromptRank": (16.11, 16.71, None)},
-    "nus": {"PromptRank": (17.24, 20.13, None)},
-    "duc2001": {"PromptRank": (27.39, 31.59, None)},
+PUBLISHED: Mapping[str, Published] = {
+    "inspec": {"SEKE 2022": _f1(20.61, 28.33, 30.04), "PromptRank": _f1(31.73, 37.88)},
+    "semeval2017": {"SEKE 2022": _f1(21.30, 30.52, 34.48), "PromptRank": _f1(27.14, 37.76)},
+    "semeval2010": {"SEKE 2022": _f1(10.85, 15.05, 16.01), "PromptRank": _f1(17.24, 20.66)},
+    "krapivin": {"PromptRank": _f1(16.11, 16.71)},
+    "nus": {"PromptRank": _f1(17.24, 20.13)},
+    "duc2001": {"PromptRank": _f1(27.39, 31.59)},
 }
 
 
@@ -71,53 +77,6 @@ class Score:
 
 
 @dataclass(frozen=True)
-class KeyphraseTable:
-    """The figures of one file."""
-
-    data: str
-    documents: int
-    bundle: str
-    tagger: str
-    scores: Mapping[int, Score]  # rank ► score
-
-    @property
-    def rows(self) -> list[tuple[str, tuple[float | None, ...]]]:
-        """Name of a method ► F1@5/10/15 in per cent; ours first."""
-        ours = tuple(round(self.scores[k].f1, 2) for k in RANKS)
-        name = Path(self.data).name.lower()
-        published = next((rows for word, rows in PUBLISHED.items() if word in name), {})
-        return [(f"indexer, {self.bundle}", ours), *((f"{n} (published)", v) for n, v in published.items())]
-
-    def as_json(self) -> dict[str, Any]:
-        """One object; figures in per cent. Nothing here depends on a seed, so every spread is 0."""
-        metrics = {}
-        for k, score in self.scores.items():
-            for name in ("precision", "recall", "f1"):
-                metrics[f"{name}@{k}"] = {"mean": round(getattr(score, name), 2), "spread": 0.0}
-        return {
-            "task": "keyphrases",
-            "data": self.data,
-            "documents": self.documents,
-            "bundle": self.bundle,
-            "tagger": self.tagger,
-            "protocol": PROTOCOL,
-            "seeds": [],
-            "metrics": metrics,
-            "published": {name: list(values) for name, values in self.rows[1:]},
-        }
-
-    def render(self) -> str:
-        """The table as text."""
-        width = max(len(name) for name, _ in self.rows)
-        lines = [f"{self.data}: {self.documents} documents", f"Protocol: {PROTOCOL}", ""]
-        lines.append(f"{'':{width}}  " + "  ".join(f"F1@{k:<4}" for k in RANKS))
-        for name, values in self.rows:
-            figures = "  ".join("   -   " if v is None else f"{v:6.2f} " for v in values)
-            lines.append(f"{name:{width}}  {figures}")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True)
 class Gold:
     """A document and the keyphrases that people gave it, as stems."""
 
@@ -132,7 +91,7 @@ def evaluate_keyphrases(
     tagger: str = "auto",
     limit: int | None = None,
     progress: Progress = no_progress,
-) -> KeyphraseTable:
+) -> Table:
     """Extract keyphrases from every document of a file and score them.
 
     The collection that says how rare a phrase is, is the file itself.
@@ -144,7 +103,7 @@ def evaluate_keyphrases(
     Raises:
         InputError: A line is not such an object.
     """
-    gold = list(read_gold(path, limit))
+    gold = read_lines(path, _gold, limit)
     rows: list[Sequence[MentionRow]] = []
     with PreparePool(1, tagger) as pool:
         pieces = batches((g.document for g in gold), CHUNK)
@@ -159,8 +118,27 @@ def evaluate_keyphrases(
     predictions = [
         [stemmed(k.text) for k in choose(some, frequencies, len(gold), max(RANKS))] for some in rows
     ]
-    scores = {k: score(predictions, [g.keyphrases for g in gold], k) for k in RANKS}
-    return KeyphraseTable(str(path), len(gold), encoder.bundle, tagger, scores)
+    figures: dict[str, Figure] = {}
+    for k in RANKS:
+        found = score(predictions, [g.keyphrases for g in gold], k)
+        figures |= {
+            f"precision@{k}": Figure(found.precision),
+            f"recall@{k}": Figure(found.recall),
+            f"f1@{k}": Figure(found.f1),
+        }
+    return Table(
+        task="keyphrases",
+        data=str(path),
+        size={"documents": len(gold)},
+        bundle=encoder.bundle,
+        protocol=PROTOCOL,
+        rows={"indexer": figures},
+        main="indexer",
+        published=known(path, PUBLISHED),
+        digits=2,
+        columns=[f"f1@{k}" for k in RANKS],
+        more={"tagger": tagger},
+    )
 
 
 def score(predictions: Sequence[Sequence[str]], gold: Sequence[frozenset[str]], k: int) -> Score:
@@ -169,25 +147,12 @@ def score(predictions: Sequence[Sequence[str]], gold: Sequence[frozenset[str]], 
     return Score(found, sum(len(set(mine[:k])) for mine in predictions), sum(map(len, gold)))
 
 
-def read_gold(path: Path, limit: int | None = None) -> Iterator[Gold]:
-    """Documents with their keyphrases."""
-    with (
-        gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8") as lines
-    ):
-        for number, line in enumerate(lines, 1):
-            if limit is not None and number > limit:
-                return
-            try:
-                item = json.loads(line)
-                stems = frozenset(stemmed(k) for k in item["keyphrases"])
-                document = Document(str(item.get("id", number)), item["text"], item.get("title") or "")
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise InputError(
-                    f'{path}:{number}: expected an object with "text" and a list "keyphrases" ({error}).'
-                ) from error
-            yield Gold(document, stems - {""})
+def _gold(line: Line) -> Gold:
+    number = line.where.rpartition(":")[2]
+    stems = frozenset(stemmed(keyphrase) for keyphrase in line.texts("keyphrases"))
+    title = line.text("title", empty=True) if line.fields.get("title") else ""
+    document = Document(str(line.fields.get("id", number)), line.text("text", empty=True), title)
+    return Gold(document, stems - {""})
 
 
 def _light(row: MentionRow) -> MentionRow:

@@ -1,0 +1,36 @@
+"""indexer evaluate keyphrases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, show
+from indexer.cli.work import working
+
+
+@command()
+@data_option("JSON Lines with id, title, text and keyphrases (a list).")
+@limit_option("documents")
+@json_option
+@pass_app
+def keyphrases(app: App, data: Path, limit: int | None, as_json: bool) -> None:
+    """Compare the keyphrases that are found with those that people have given.
+
+    Prints F1 of the first 5, 10 and 15, with published figures beside it where the file is a known one. The
+    protocol is printed with it.
+
+    \b
+    Examples:
+      indexer evaluate keyphrases --data inspec_test.jsonl
+      indexer evaluate keyphrases --data semeval2017.jsonl.gz --limit 100 --json
+    """
+    from trainer.evaluation.keyphrases import evaluate_keyphrases
+
+    settings = app.settings()
+    encoder = encoder_of(settings)
+    with working(app, resumable=False) as progress:
+        found = evaluate_keyphrases(
+            data, encoder=encoder, tagger=settings.tagger, limit=limit, progress=progress
+        )
+    show(found, as_json=as_json)

@@ -1,0 +1,42 @@
+"""Clusters of short texts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hash_encoder import HashEncoder
+
+from indexer.errors import InputError
+from trainer.evaluation.texts import evaluate_texts
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "stackoverflow_small.jsonl"
+    texts = [(f"{word} {word} {word} n{i}", i % 2) for i in range(20) for word in [("svn", "linq")[i % 2]]]
+    path.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in texts))
+    return path
+
+
+def test_texts_that_lie_apart_are_found(data):
+    told = []
+    table = evaluate_texts(
+        data, encoder=HashEncoder(), seeds=range(3), progress=lambda *seen: told.append(seen)
+    )
+    found = table.as_json()
+    assert (found["task"], found["texts"], found["labels"]) == ("texts", 20, 2)
+    assert found["metrics"] == {"acc": {"mean": 1.0, "spread": 0.0}, "nmi": {"mean": 1.0, "spread": 0.0}}
+    assert found["published"] == {"HS-GC": {"acc": 0.746, "nmi": 0.671}}
+    assert told == [("evaluate", 20, 20)]
+    assert "HS-GC (published)" in table.render()
+
+
+def test_only_the_first_lines(data):
+    assert evaluate_texts(data, encoder=HashEncoder(), seeds=(0,), limit=4).as_json()["texts"] == 4
+
+
+def test_a_line_without_label(data):
+    data.write_text(data.read_text() + '{"text": "a"}\n')
+    with pytest.raises(InputError, match=r':21: "label" is missing. Found: text\.'):
+        evaluate_texts(data, encoder=HashEncoder())

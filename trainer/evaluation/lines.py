@@ -1,0 +1,112 @@
+"""Data of an evaluation: JSON Lines, compressed or not. What is wrong is said with file and line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from indexer.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One object, with where it stands. The methods give a field of the kind that is wanted, or raise InputError."""
+
+    where: str  # FILE:LINE
+    fields: dict[str, Any]
+
+    def wrong(self, what: str) -> InputError:
+        """An error at this line."""
+        return InputError(f"{self.where}: {what}")
+
+    def text(self, name: str, *, empty: bool = False) -> str:
+        """A text; `empty` allows one of nothing or white space."""
+        value = self._given(name)
+        if not isinstance(value, str) or not (empty or value.strip()):
+            raise self.wrong(f'"{name}" must be a text, not {_shown(value)}.')
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts; the list may be empty."""
+        value = self._given(name)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.wrong(f'"{name}" must be a list of texts, not {_shown(value)}.')
+        return value
+
+    def integer(self, name: str) -> int:
+        value = self._given(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.wrong(f'"{name}" must be a whole number, not {_shown(value)}.')
+        return value
+
+    def number(self, name: str) -> float:
+        value = self._given(name)
+        if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
+            raise self.wrong(f'"{name}" must be a number, not {_shown(value)}.')
+        return float(value)
+
+    def name(self, name: str) -> str:
+        """A label: a text or a whole number, as a text."""
+        value = self._given(name)
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else self.text(name)
+
+    def _given(self, name: str) -> Any:
+        if name not in self.fields:
+            raise self.wrong(f'"{name}" is missing. Found: {", ".join(self.fields) or "nothing"}.')
+        return self.fields[name]
+
+
+def read_lines(path: Path, make: Callable[[Line], T], limit: int | None = None) -> list[T]:
+    """Read a file.
+
+    Args:
+        path: JSON Lines, compressed when the name ends in .gz.
+        make: Turns a line into what is wanted.
+        limit: Only the first so many lines.
+
+    Raises:
+        InputError: A line is not an object or not as `make` wants it, the file has no lines, or it cannot be read.
+    """
+    found = [make(line) for line in _objects(path, limit)]
+    if not found:
+        raise InputError(f"{path}: there are no lines in it.")
+    return found
+
+
+def _objects(path: Path, limit: int | None) -> Iterator[Line]:
+    for number, line in enumerate(_lines(path), 1):
+        if limit is not None and number > limit:
+            return
+        where = f"{path}:{number}"
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{where}: this is not JSON ({error}).") from error
+        if not isinstance(value, dict):
+            raise InputError(f"{where}: expected an object, found {_shown(value)}.")
+        yield Line(where, value)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                yield from lines
+        else:
+            with path.open(encoding="utf-8") as lines:
+                yield from lines
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise InputError(f"{path}: this cannot be read ({error}).") from error
+
+
+def _shown(value: Any) -> str:
+    """A value as it stands in the file, cut."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,186 @@
+"""`indexer evaluate topics`: how good the topics of one's own documents are, with and without labels.
+
+The topics are those that `indexer index` makes. What is measured of their leading phrases stands in
+`trainer.evaluation.coherence`; where the documents have a field ``label``, the agreement of a document's first topic with
+it is measured too, beside plain K-means on the document vectors with as many clusters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.batches import batches
+from indexer.encoding import Floats
+from indexer.progress import Progress, no_progress
+from indexer.records import Document, MetaValue, StoredDocument, Topic, Vector
+from trainer.evaluation import coherence
+from trainer.evaluation.clustering import agreement, kmeans, numbered
+from trainer.evaluation.documents import Miner, mine, read_documents
+from trainer.evaluation.figures import RESAMPLES, SEED, Figure, bootstrapped, repeated, resampled
+from trainer.evaluation.table import Table
+
+LABEL = "label"  # the field of a document that the topics are compared with
+KMEANS_SEEDS = range(5)
+NMI_RESAMPLES = 200  # one takes milliseconds
+CHUNK = 256  # documents loaded at once
+WEAKEST = 3  # topics named below the table
+PROTOCOL = (
+    f"the {coherence.LEADING} leading phrases of each topic; NPMI over whole documents; cosine and intrusion "
+    f"({coherence.TRIALS} trials a topic) by phrase vectors without context; a document without a topic is a group of "
+    f"its own for NMI; ± is the bootstrap over topics, for NMI over documents, for K-means over {len(KMEANS_SEEDS)} seeds"
+)
+MEANING = {
+    "npmi": ("NPMI", "leading phrases stand in the same documents; -1 to 1"),
+    "cosine": ("embedding coherence", "leading phrases are near in meaning; -1 to 1"),
+    "intrusion": ("intruders found", "a phrase of another topic stands out; one in six by chance"),
+    "diversity": ("word diversity", "share of distinct words, all topics together"),
+    "diversity_in_topic": ("word diversity in a topic", "the same of one topic at a time, mean"),
+    "tf_idf": ("tf-idf of the words", "telling words; to compare on the same documents only"),
+    "without_topic": ("without a topic", "share of the documents"),
+    "nmi": ("NMI with the labels", "first topic of each document"),
+}
+OURS = "indexer"
+PLAIN = "K-means on document vectors"
+
+
+class TopicTable(Table):
+    """One figure on a line, with what it means; people read ten of them better so than side by side."""
+
+    def render(self) -> str:
+        """The table as text."""
+        head, *_ = super().render().split("\n\n")
+        ours = self.rows[OURS]
+        rows = [(name, str(ours[metric]), text) for metric, (name, text) in MEANING.items() if metric in ours]
+        if PLAIN in self.rows:
+            rows.append((f"  {PLAIN}", str(self.rows[PLAIN]["nmi"]), "as many clusters"))
+        names, cells = (max(len(row[i]) for row in rows) for i in (0, 1))
+        lines = [head, "", *(f"{name:{names}}  {cell:{cells}}  {text}" for name, cell, text in rows)]
+        weak = sorted((t for t in self.more["by_topic"] if t["npmi"] is not None), key=lambda t: t["npmi"])
+        if len(weak) > WEAKEST:
+            named = ", ".join(f"{t['label']} ({t['npmi']:.2f})" for t in weak[:WEAKEST])
+            lines += ["", f"Lowest NPMI: {named}"]
+        return "\n".join(lines)
+
+
+def evaluate_topics(
+    collection: Miner,
+    path: Path,
+    *,
+    number: int | None = None,
+    limit: int | None = None,
+    progress: Progress = no_progress,
+) -> TopicTable:
+    """Index a file and measure the topics that are found.
+
+    Args:
+        collection: An empty one.
+        path: Anything that can be indexed; the field ``label`` of a document is what people say it is about.
+        number: How many topics are wanted; None leaves it to the silhouette.
+        limit: Only the first so many documents.
+
+    Raises:
+        InputError: A record cannot be used.
+    """
+    documents = read_documents(path, limit)
+    mine(collection, documents, topics=number, progress=progress)
+    progress("evaluate", 0, None)
+    topics = collection.topics()
+    phrases = [topic.phrases[: coherence.LEADING] for topic in topics]
+    vectors = [_encoded(collection, some) for some in phrases]
+    texts = [coherence.words_of(document.content) for document in documents]
+    by_topic = {
+        "npmi": coherence.npmi_coherence(phrases, texts),
+        "cosine": coherence.embedding_coherence(vectors),
+        "intrusion": coherence.intrusion(phrases, vectors, seed=SEED),
+        "diversity_in_topic": [coherence.word_diversity([some]) for some in phrases],
+        "tf_idf": coherence.informativeness(phrases, texts),
+    }
+    stored = _stored(collection, documents)
+    rows = {
+        OURS: {
+            **{name: bootstrapped(values) for name, values in by_topic.items()},
+            "diversity": Figure(_or_none(coherence.word_diversity(phrases))),
+            "without_topic": bootstrapped([float(not s.topics) for s in stored]),
+        }
+    }
+    labels = [document.meta.get(LABEL) for document in documents]
+    if any(label is not None for label in labels):
+        rows[OURS]["nmi"], rows[PLAIN] = _against(labels, stored, len(topics))
+    return TopicTable(
+        task="topics",
+        data=str(path),
+        size={"documents": len(documents), "topics": len(topics)},
+        bundle=collection.encoder.bundle,
+        protocol=PROTOCOL,
+        rows=rows,
+        main=OURS,
+        seeds=(SEED, *(KMEANS_SEEDS if PLAIN in rows else ())),
+        more={
+            "resamples": RESAMPLES,
+            "asked": number,
+            "labels": len({str(label) for label in labels if label is not None}),
+            "labelled": sum(label is not None for label in labels),
+            "by_topic": [_as_plain(topic, by_topic, at) for at, topic in enumerate(topics)],
+        },
+    )
+
+
+def topic_agreement(labels: Sequence[str], topics: Sequence[str | None]) -> Figure:
+    """NMI (arithmetic mean) of labels and topics, one of each for a document; None is a group of its own."""
+    gold, found = numbered(labels), numbered(["" if topic is None else topic for topic in topics])
+
+    def measure(rows: NDArray[np.intp]) -> float:
+        return agreement(gold[rows], found[rows])
+
+    return resampled(len(gold), measure, resamples=NMI_RESAMPLES)
+
+
+def _against(
+    labels: Sequence[MetaValue | None], stored: Sequence[StoredDocument], topics: int
+) -> tuple[Figure, dict[str, Figure]]:
+    """Agreement of the documents that have a label: of their first topics, and of K-means with as many clusters."""
+    known: list[str] = []
+    first: list[str | None] = []
+    vectors: list[Vector] = []
+    for label, document in zip(labels, stored, strict=True):
+        if label is not None and document.vector is not None:
+            known.append(str(label))
+            first.append(document.topics[0].topic_id if document.topics else None)
+            vectors.append(document.vector)
+    gold, points = numbered(known), np.stack(vectors)
+    number = min(max(topics, 1), len(points))
+    plain = repeated([agreement(gold, kmeans(points, number, seed)) for seed in KMEANS_SEEDS])
+    return topic_agreement(known, first), {"nmi": plain}
+
+
+def _stored(collection: Miner, documents: Sequence[Document]) -> list[StoredDocument]:
+    ids = [document.id for document in documents]
+    return [s for some in batches(ids, CHUNK) for s in collection.engine.documents(some, vectors=True)]
+
+
+def _encoded(collection: Miner, phrases: Sequence[str]) -> Floats:
+    """float32 [phrases, dims]."""
+    if not phrases:
+        return np.zeros((0, collection.encoder.dims), np.float32)
+    return collection.encoder.encode_phrases(list(phrases))
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _as_plain(topic: Topic, by_topic: Mapping[str, Sequence[float]], at: int) -> dict[str, Any]:
+    """A topic with what was measured of it, for programs; null where nothing could be."""
+    return {
+        "id": topic.id,
+        "label": topic.label,
+        "documents": topic.size,
+        "phrases": list(topic.phrases),
+        **{name: _or_none(round(values[at], 4)) for name, values in by_topic.items()},
+    }
