@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told how far a stage is; `total` is None when nobody knows."""
+    """Is told how far a stage is; `total` is None when nobody knows. ``stage: more`` adds what changes as it goes on."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 

@@ -15,7 +15,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from indexer.errors import BundleIncompatible
 from models.bundle import Bundle, Pooling
-from models.weights import load_weights
+from models.weights import Weights, load_weights
 
 COUNTING = "indexer_counting"
 
@@ -102,7 +102,11 @@ class Network(nn.Module):
         config = AutoConfig.from_pretrained(bundle.base_folder)
         bundle.check_layers(config.num_hidden_layers)
         model, self.counts = _empty_model(config)
-        _fill(model, bundle)
+        weights = load_weights(bundle)
+        _fill(model, weights, bundle.name)
+        prefix = f"{model.base_model_prefix}."
+        self._keys = {key.removeprefix(prefix): key for key in weights}
+        self._parameters_of_base = dict(model.named_parameters())
         # Of an encoder-decoder only the encoder reads.
         self.transformer = model.get_encoder() if config.is_encoder_decoder else model
         self.eval()
@@ -110,6 +114,11 @@ class Network(nn.Module):
     @property
     def dims(self) -> int:
         return int(self.transformer.config.hidden_size)
+
+    def base_parameters(self) -> dict[str, nn.Parameter]:
+        """The transformer's weights by the names that the base model's file has for them."""
+        found = self._parameters_of_base.items()
+        return {self._keys[name]: parameter for name, parameter in found if name in self._keys}
 
     def forward(
         self, ids: Tensor, mask: Tensor, words: Tensor, shares: Tensor, *, attention: bool = True
@@ -160,13 +169,13 @@ def _empty_model(config: Any) -> tuple[Any, bool]:
     return AutoModel.from_config(config, attn_implementation=COUNTING if counts else "eager"), counts
 
 
-def _fill(model: Any, bundle: Bundle) -> None:
-    """Load the merged weights of `bundle` into `model`."""
+def _fill(model: Any, weights: Weights, name_of_bundle: str) -> None:
+    """Load the merged weights of a bundle into `model`."""
     own = model.state_dict()
     prefix = f"{model.base_model_prefix}."
     given = {
         name: torch.from_numpy(value)
-        for key, value in load_weights(bundle).items()
+        for key, value in weights.items()
         if (name := key.removeprefix(prefix)) in own and own[name].shape == value.shape
     }
     filled = {own[key].data_ptr() for key in given}  # tied weights share memory; one of them is in the file
@@ -179,7 +188,7 @@ def _fill(model: Any, bundle: Bundle) -> None:
     ]
     if missing:
         raise BundleIncompatible(
-            f"The base model of bundle '{bundle.name}' lacks {len(missing)} weights or has them in another "
+            f"The base model of bundle '{name_of_bundle}' lacks {len(missing)} weights or has them in another "
             f"shape, the first: {missing[0]}."
         )
     model.load_state_dict(given, strict=False)

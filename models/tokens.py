@@ -44,6 +44,8 @@ class WordPieces:
         self._tokenizer.no_padding()
         padding = self._tokenizer.token_to_id("[PAD]")
         self.padding: int = padding if padding is not None else self._tokenizer.token_to_id("<pad>") or 0
+        mask = self._tokenizer.token_to_id("[MASK]")
+        self.mask: int = mask if mask is not None else self._tokenizer.token_to_id("<mask>") or self.padding
         probe = self._tokenizer.encode("a")
         words = [at for at, special in enumerate(probe.special_tokens_mask) if not special]
         self.prefix: list[int] = probe.ids[: words[0]]  # e.g. [CLS]

@@ -3,6 +3,8 @@
 adapter.safetensors holds, under the names that the base model uses:
 
 - ``NAME.lora_a`` [rank, inputs] and ``NAME.lora_b`` [outputs, rank]: ``W + scale * b @ a`` replaces weight NAME.
+- ``NAME.delta`` int8 [outputs, inputs], ``NAME.delta_scale`` [outputs]: ``W + delta * delta_scale`` replaces weight NAME,
+  each row with its own scale. A full training in a quarter of its size.
 - ``NAME`` alone: replaces weight NAME.
 - ``heads.…``: networks that encoding does not use.
 
@@ -21,7 +23,8 @@ from models.bundle import Bundle
 
 Weights = dict[str, NDArray[np.float32]]
 
-LORA_A, LORA_B, HEADS = ".lora_a", ".lora_b", "heads."
+LORA_A, LORA_B, DELTA, DELTA_SCALE, HEADS = ".lora_a", ".lora_b", ".delta", ".delta_scale", "heads."
+PAIRS = {LORA_A: LORA_B, DELTA: DELTA_SCALE}  # first and second of two tensors that belong together
 
 
 def load_weights(bundle: Bundle) -> Weights:
@@ -49,18 +52,19 @@ def merge(weights: Weights, adapter: Weights, *, scale: float, name: str) -> Non
         BundleIncompatible: A weight is missing in the base model or has another shape there.
     """
     for key, value in adapter.items():
-        if key.startswith(HEADS) or (key.endswith(LORA_B) and key.removesuffix(LORA_B) + LORA_A in adapter):
+        if key.startswith(HEADS):
             continue
-        if key.endswith((LORA_A, LORA_B)):
+        if key.endswith(tuple(PAIRS.values())):  # taken with its partner
+            _check_first(adapter, key, name)
+            continue
+        if key.endswith(LORA_A):
             key = key.removesuffix(LORA_A)
-            high = adapter.get(key + LORA_B)
-            if high is None or high.shape[1:] != value.shape[:1]:
-                raise BundleIncompatible(
-                    f"The adapter of bundle '{name}' must have {LORA_A} and {LORA_B} of one rank for {key}."
-                )
-            value = scale * (high @ value)
-            if key in weights and weights[key].shape == value.shape:
-                value = weights[key] + value
+            high = _partner(adapter, key, LORA_A, value.shape[:1], axis=1, name=name)
+            value = _added(weights, key, scale * (high @ value))
+        elif key.endswith(DELTA):
+            key = key.removesuffix(DELTA)
+            rows = _partner(adapter, key, DELTA, value.shape[:1], axis=0, name=name)
+            value = _added(weights, key, value * rows[:, None])
         if key not in weights or weights[key].shape != value.shape:
             base = weights[key].shape if key in weights else "no such weight"
             raise BundleIncompatible(
@@ -70,8 +74,36 @@ def merge(weights: Weights, adapter: Weights, *, scale: float, name: str) -> Non
         weights[key] = value.astype(np.float32)
 
 
+def _partner(
+    adapter: Weights, key: str, first: str, size: tuple[int, ...], *, axis: int, name: str
+) -> NDArray[np.float32]:
+    """The second tensor of a pair."""
+    found = adapter.get(key + PAIRS[first])
+    if found is None or found.shape[axis : axis + 1] != size:
+        raise _unpaired(key, first, name)
+    return found
+
+
+def _check_first(adapter: Weights, key: str, name: str) -> None:
+    """Refuse a second tensor that stands alone."""
+    for first, second in PAIRS.items():
+        if key.endswith(second) and key.removesuffix(second) + first not in adapter:
+            raise _unpaired(key.removesuffix(second), first, name)
+
+
+def _unpaired(key: str, first: str, name: str) -> BundleIncompatible:
+    return BundleIncompatible(
+        f"The adapter of bundle '{name}' must have {first} and {PAIRS[first]} of one rank for {key}."
+    )
+
+
+def _added(weights: Weights, key: str, change: NDArray[np.float32]) -> NDArray[np.float32]:
+    fits = key in weights and weights[key].shape == change.shape
+    return weights[key] + change if fits else change  # what does not fit is refused by the caller
+
+
 def read_safetensors(path: Path) -> Weights:
-    """Read all floating-point tensors of a file as float32.
+    """Read all floating-point and 8-bit tensors of a file as float32.
 
     Raises:
         BundleMissing: There is no such file.
@@ -88,7 +120,7 @@ def read_safetensors(path: Path) -> Weights:
     return {
         name: _as_float32(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
         for name, tensor in tensors
-        if tensor["dtype"] in ("F32", "F16", "BF16")
+        if tensor["dtype"] in ("F32", "F16", "BF16", "I8")
     }
 
 
@@ -96,4 +128,4 @@ def _as_float32(data: bytes, kind: str) -> NDArray[np.float32]:
     """Numbers as safetensors stores them, little-endian. numpy has no bfloat16: that is float32's upper half."""
     if kind == "BF16":
         return (np.frombuffer(data, dtype="<u2").astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(data, dtype={"F32": "<f4", "F16": "<f2"}[kind]).astype(np.float32)
+    return np.frombuffer(data, dtype={"F32": "<f4", "F16": "<f2", "I8": "i1"}[kind]).astype(np.float32)

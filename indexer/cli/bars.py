@@ -33,6 +33,7 @@ NAMES = {
     "assign": "Choosing keyphrases",
     "consolidate": "Counting phrases",
     "evaluate": "Evaluating",
+    "train": "Training",
 }
 
 
@@ -80,13 +81,17 @@ class Bars:
         if self._progress is None or self._state is None:
             return
         stage, done, total = self._state
+        stage, _, more = stage.partition(": ")  # "train: loss 1.234" is the stage "train"
         if stage != self._stage:
             if self._stage:
                 self._progress.remove_task(self._task)
             self._stage = stage
-            self._task = self._progress.add_task(NAMES.get(stage, stage.capitalize()), total=None)
+            self._task = self._progress.add_task("", total=None)
+        name = ", ".join(part for part in (NAMES.get(stage, stage.capitalize()), more) if part)
         # An estimate may be too low: a bar that is over its end says nothing.
-        self._progress.update(self._task, completed=done, total=max(total, done) if total else None)
+        self._progress.update(
+            self._task, description=name, completed=done, total=max(total, done) if total else None
+        )
 
     def close(self) -> None:
         self._timer.cancel()

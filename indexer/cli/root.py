@@ -28,6 +28,7 @@ SECTIONS = {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",
         "models": "indexer.cli.models:models",
+        "train": "indexer.cli.train:train",
         "evaluate": "indexer.cli.evaluate:evaluate",
         "demo": "indexer.cli.demo:demo",
     },

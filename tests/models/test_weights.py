@@ -23,6 +23,23 @@ def test_merge_adds_a_scaled_product_by_hand():
     assert weights["dense.weight"].dtype == np.float32
 
 
+def test_merge_adds_a_change_in_eight_bits_by_hand():
+    weights = {"dense.weight": floats([1, 2], [3, 4])}
+    adapter = {
+        "dense.weight.delta": floats([127, -127], [0, 2]),
+        "dense.weight.delta_scale": floats(0.01, 0.5),
+    }
+    merge(weights, adapter, scale=9, name="mine")
+    assert np.allclose(weights["dense.weight"], [[2.27, 0.73], [3, 5]])
+
+
+def test_read_widens_eight_bits(tmp_path):
+    save_file({"w.delta": np.array([[-127, 5]], np.int8)}, tmp_path / "adapter.safetensors")
+    found = read_safetensors(tmp_path / "adapter.safetensors")["w.delta"]
+    assert found.dtype == np.float32
+    assert found.tolist() == [[-127, 5]]
+
+
 def test_merge_replaces_whole_weights_and_leaves_heads_alone():
     weights = {"norm.bias": floats(1, 2)}
     merge(weights, {"norm.bias": floats(3, 4), "heads.projection": floats(9)}, scale=1, name="mine")
@@ -37,6 +54,8 @@ def test_merge_replaces_whole_weights_and_leaves_heads_alone():
         ({"norm.bias.lora_a": floats([1, 1])}, r"must have \.lora_a and \.lora_b of one rank for norm\.bias"),
         ({"norm.bias.lora_b": floats([1, 1])}, "of one rank"),
         ({"norm.bias.lora_a": floats([1, 1]), "norm.bias.lora_b": floats([1, 1])}, "of one rank"),
+        ({"norm.bias.delta": floats([1, 1])}, r"must have \.delta and \.delta_scale"),
+        ({"norm.bias.delta_scale": floats(1)}, r"must have \.delta and \.delta_scale"),
         ({"norm.bias.lora_a": floats([1, 1]), "norm.bias.lora_b": floats([1], [1], [1])}, "does not fit"),
     ],
 )

@@ -1,0 +1,28 @@
+import json
+
+import numpy as np
+
+from trainer.ccl import agreed
+from trainer.loop import TrainConfig
+from trainer.train import Order, Sources, train_uctopic
+
+
+def test_mentions_of_a_phrase_take_its_most_frequent_label():
+    phrases, labels = np.array([7, 7, 7, 9, 9]), np.array([0, 1, 1, 2, 0])
+    assert agreed(phrases, labels).tolist() == [1, 1, 1, 0, 0]  # the smaller one among equals
+
+
+def test_it_learns_from_clusters(bundle, tmp_path):
+    lines = [
+        {"sentence": f"{'the ' * at}{phrase} {end} .", "start": 4 * at, "end": 4 * at + len(phrase)}
+        for at in range(12)
+        for phrase, end in (("heat pump", "is warm and warm"), ("cell membrane", "is thin , thin , thin"))
+    ]
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    config = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)
+    order = Order("mine", config, clusters=2, threads=1)
+    made = train_uctopic(bundle, Sources(mentions=(path,)), order, home=tmp_path / "home")
+    assert made.scores["pairs"] > 0.9
+    losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) / 2

@@ -1,0 +1,65 @@
+import math
+
+import pytest
+import torch
+
+from trainer.losses import cluster_contrast, different_phrases, info_nce, kept_as_before
+
+E = torch.eye(3)
+
+
+def test_info_nce_by_hand():
+    # Cosines: own 1, the other 0; at temperature 1 each row gives -log(e / (e + 1)).
+    expected = -math.log(math.e / (math.e + 1))
+    assert info_nce(E[:2], E[:2], temperature=1).item() == pytest.approx(expected)
+
+
+def test_info_nce_does_not_look_at_lengths():
+    assert info_nce(5 * E[:2], E[:2]).item() == pytest.approx(info_nce(E[:2], E[:2]).item())
+
+
+def test_rows_that_are_no_negatives_do_not_count():
+    # Rows 0 and 1 are the same phrase: without the mask they are each other's worst negatives.
+    vectors = torch.stack([E[0], E[0], E[1]])
+    allowed = torch.tensor([[True, False, True], [False, True, True], [True, True, True]])
+    # Rows 0 and 1 then have one negative at cosine 0, row 2 has two.
+    one, two = -math.log(math.e / (math.e + 1)), -math.log(math.e / (math.e + 2))
+    assert info_nce(vectors, vectors, allowed, temperature=1).item() == pytest.approx((2 * one + two) / 3)
+
+
+def test_the_diagonal_always_counts():
+    nothing = torch.zeros(2, 2, dtype=torch.bool)
+    assert info_nce(E[:2], E[:2], nothing).item() == pytest.approx(0)
+
+
+def test_a_phrase_in_another_is_no_negative():
+    phrases = [("neural network", "neural network"), ("network", "network"), ("work", "work")]
+    assert different_phrases(phrases).tolist() == [
+        [False, False, True],
+        [False, False, True],
+        [True, True, False],
+    ]
+
+
+def test_either_side_of_a_pair_counts():
+    assert different_phrases([("rome", "paris"), ("paris", "oslo")]).tolist() == [
+        [False, False],
+        [False, False],
+    ]
+
+
+def test_kept_as_before_by_hand():
+    assert kept_as_before(torch.stack([E[0], E[1]]), torch.stack([2 * E[0], E[2]])).item() == pytest.approx(
+        0.5
+    )
+
+
+def test_cluster_contrast_by_hand():
+    anchors, positives = torch.stack([E[0], E[1]]), torch.stack([E[0], E[1]])
+    negatives = torch.stack([E[0], E[1], E[2]])  # one of each cluster; the first two are the anchors' own
+    allowed = torch.tensor([[False, True, True], [True, False, True]])
+    # Own cosine 1 against two negatives at 0.
+    expected = -math.log(math.e / (math.e + 2))
+    assert cluster_contrast(anchors, positives, negatives, allowed, temperature=1).item() == pytest.approx(
+        expected
+    )

@@ -1,0 +1,77 @@
+"""The whole way from texts to a bundle, on a tiny network."""
+
+import json
+
+import pytest
+
+from indexer.encoding import Window
+from models.registry import Registry
+from tests.models.conftest import encoder_of
+from trainer.loop import TrainConfig
+from trainer.train import Order, Sources, train_uctopic
+
+CONTEXTS = {
+    "heat pump": "the warm house is safe and the {} is warm .",
+    "cell membrane": "a thin , thin {} is thin .",
+}
+
+
+@pytest.fixture
+def spans(tmp_path):
+    """Two phrases that have nothing in common but their contexts."""
+    lines = []
+    for at in range(20):
+        for phrase, context in CONTEXTS.items():
+            sentence = " ".join(["and"] * (at % 4) + ["the"] * (at // 4) + [context.format(phrase)])
+            start = sentence.index(phrase)
+            lines.append({"sentence": sentence, "start": start, "end": start + len(phrase), "phrase": phrase})
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+CONFIG = TrainConfig(steps=30, learning_rate=5e-3, warmup=2, eval_every=10)
+
+
+def test_it_learns_to_tell_a_masked_phrase_by_its_context(bundle, spans, tmp_path):
+    made = train_uctopic(
+        bundle, Sources(mentions=(spans,)), Order("mine", CONFIG, threads=1), home=tmp_path / "home"
+    )
+    assert made.scores["pairs"] == 1.0  # untrained, a mask says nothing
+    assert Registry(tmp_path / "home").get("mine").fingerprint == made.fingerprint != bundle.fingerprint
+    assert {p.name for p in made.folder.iterdir()} == {
+        "adapter.safetensors", "bundle.json", "curve.json", "curve.png", "training.json",
+    }  # fmt: skip
+    assert len(json.loads((made.folder / "curve.json").read_text())) == 30
+    assert not list((tmp_path / "home" / "training").iterdir())  # no rubbish is left
+
+
+def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path, monkeypatch):
+    order, sources = Order("mine", CONFIG, threads=1), Sources(mentions=(spans,))
+    whole = train_uctopic(bundle, sources, order, home=tmp_path / "whole")
+
+    def stop(stage, done, total):
+        if stage.startswith("train") and done == 25:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_uctopic(bundle, sources, order, home=tmp_path / "killed", progress=stop)
+    again = train_uctopic(bundle, sources, order, home=tmp_path / "killed")
+    assert again.fingerprint == whole.fingerprint
+    losses = [
+        [step["loss"] for step in json.loads((b.folder / "curve.json").read_text())] for b in (whole, again)
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypatch):
+    windows = [Window(CONTEXTS["heat pump"].format("heat pump"), ((43, 52),))]
+    before = encoder_of(bundle, "torch-fp32", tmp_path).encode(windows)[0].document
+
+    def likeness(weight):
+        monkeypatch.setattr("trainer.uctopic.KEEP_WEIGHT", weight)
+        order = Order(f"kept-{weight:g}", CONFIG, threads=1)
+        made = train_uctopic(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
+        return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)
+
+    assert likeness(10.0) > likeness(0.0) + 0.05

@@ -1,0 +1,187 @@
+"""The training loop of all recipes: steps, schedule, dev score, early stop, checkpoints that resume."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from indexer.errors import LossDiverged
+
+FINAL_RATE = 0.05  # of the learning rate, at the last step
+TIMED_STEPS = (2, 10)  # with a budget: the speed is measured from after the first to the second
+
+
+class Recipe(Protocol):
+    """What is trained, and on what."""
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """What the optimiser may change."""
+        ...
+
+    def loss(self, step: int) -> Tensor:
+        """Loss of the batch that belongs to `step`, float [] with gradients. The same step gives the same batch."""
+        ...
+
+    def score(self) -> float:
+        """On data held back, without labels; higher is better. Called without gradients."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long and how fast.
+
+    Attributes:
+        steps: Optimiser updates. With `budget_s` the most there may be.
+        budget_s: Seconds; 0 = no limit. The first ten steps tell how many there will be.
+        eval_every: Steps between two dev scores.
+        patience: Steps without a better dev score after which to stop; 0 = never.
+    """
+
+    steps: int = 1_300
+    budget_s: float = 0.0
+    learning_rate: float = 5e-5
+    weight_decay: float = 0.01
+    warmup: int = 50
+    clip_norm: float = 1.0
+    eval_every: int = 100
+    patience: int = 0
+    seed: int = 0
+
+    def rate(self, done: int) -> float:
+        """Factor on the learning rate after `done` updates: up in `warmup` steps, then down in a line."""
+        if done < self.warmup:
+            return (done + 1) / self.warmup
+        share = (done - self.warmup) / max(1, self.steps - self.warmup)
+        return 1 - (1 - FINAL_RATE) * min(1.0, share)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One optimiser update."""
+
+    number: int  # from 1
+    of: int  # how many there will be
+    loss: float
+    seconds: float  # since the training began, those before a resume included
+    score: float | None = None  # dev score; None when not measured
+    is_best: bool = False
+
+
+def train(
+    recipe: Recipe, network: nn.Module, config: TrainConfig, checkpoint: Path | None = None
+) -> Iterator[Step]:
+    """Train until the last step, or until the dev score stops improving. Yields after each update.
+
+    Batches and dropout depend on seed and step only: a run that was killed and goes on from its checkpoint
+    ends like one that was not.
+
+    Args:
+        network: Everything with weights; switched between training and use here.
+        checkpoint: File to go on from if it is there, and to write at each dev score; deleted by the caller.
+
+    Raises:
+        LossDiverged: The loss became NaN or infinite.
+    """
+    parameters = [p for p in recipe.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    best, best_step, done, before = -math.inf, 0, 0, 0.0
+    if checkpoint and checkpoint.exists():
+        state = torch.load(checkpoint, weights_only=True)
+        _restore(state, parameters, optimizer)
+        best, best_step, done, before = state["best"], state["best_step"], state["done"], state["seconds"]
+        config = replace(config, steps=state["steps"])
+    start = time.perf_counter()
+    timed_from = 0.0
+    while done < config.steps:
+        loss = _update(recipe, network, parameters, optimizer, config, done)
+        done += 1
+        seconds = before + time.perf_counter() - start
+        if config.budget_s and done == TIMED_STEPS[0]:
+            timed_from = seconds
+        if config.budget_s and done == TIMED_STEPS[1]:
+            pace = (seconds - timed_from) / (TIMED_STEPS[1] - TIMED_STEPS[0])
+            config = replace(
+                config, steps=max(done, min(config.steps, done + int((config.budget_s - seconds) / pace)))
+            )
+        if done % config.eval_every and done < config.steps:
+            yield Step(done, config.steps, loss, seconds)
+            continue
+        score = _score(recipe, network)
+        is_best = score > best  # strictly: on a tie the earlier one stays
+        if is_best:
+            best, best_step = score, done
+        seconds = before + time.perf_counter() - start
+        if checkpoint:
+            _save(
+                checkpoint,
+                parameters,
+                optimizer,
+                best=best,
+                best_step=best_step,
+                done=done,
+                seconds=seconds,
+                steps=config.steps,
+            )
+        yield Step(done, config.steps, loss, seconds, score, is_best)
+        if config.patience and done - best_step >= config.patience:
+            return
+
+
+def _update(
+    recipe: Recipe,
+    network: nn.Module,
+    parameters: list[nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    config: TrainConfig,
+    done: int,
+) -> float:
+    """One step; returns the loss."""
+    network.train()
+    torch.manual_seed(config.seed * 1_000_003 + done)  # dropout
+    for group in optimizer.param_groups:
+        group["lr"] = config.learning_rate * config.rate(done)
+    loss = recipe.loss(done)
+    if not math.isfinite(value := loss.item()):
+        raise LossDiverged(
+            f"The loss became {value} at step {done + 1}.",
+            hint=f"Try a learning rate below {config.learning_rate:g}.",
+        )
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(parameters, config.clip_norm)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return value
+
+
+def _score(recipe: Recipe, network: nn.Module) -> float:
+    network.eval()
+    with torch.inference_mode():
+        return recipe.score()
+
+
+def _save(
+    path: Path, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer, **numbers: Any
+) -> None:
+    """Write aside and rename, so that a killed run leaves the checkpoint before."""
+    part = path.with_name(f"{path.name}.part")
+    state = {"parameters": [p.detach() for p in parameters], "optimizer": optimizer.state_dict(), **numbers}
+    torch.save(state, part)
+    part.replace(path)
+
+
+def _restore(state: dict[str, Any], parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
+    with torch.no_grad():
+        for parameter, value in zip(parameters, state["parameters"], strict=True):
+            parameter.copy_(value)
+    optimizer.load_state_dict(state["optimizer"])
+
+
+Listener = Callable[[Step], None]

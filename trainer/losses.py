@@ -1,0 +1,87 @@
+"""Losses: tensors in, one number out. Which texts stand in the rows is the recipe's business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+TEMPERATURE = 0.05
+
+
+def info_nce(
+    anchors: Tensor, positives: Tensor, allowed: Tensor | None = None, *, temperature: float = TEMPERATURE
+) -> Tensor:
+    """Symmetric InfoNCE with in-batch negatives (UCTopic, ACL 2022, equation 1; both directions averaged).
+
+    Row i of `anchors` should be nearest to row i of `positives` among all rows, and the reverse.
+
+    Args:
+        anchors, positives: float [batch, dims]; scaled to unit length here.
+        allowed: bool [batch, batch]; False where positives[j] is no negative of anchors[i]. The diagonal always counts.
+        temperature: What the cosines are divided by.
+
+    Returns:
+        float [].
+    """
+    scores = F.normalize(anchors, dim=-1) @ F.normalize(positives, dim=-1).T / temperature  # [batch, batch]
+    if allowed is not None:
+        own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+        scores = scores.masked_fill(~(allowed | own), -torch.inf)
+    target = torch.arange(len(scores), device=scores.device)
+    return (F.cross_entropy(scores, target) + F.cross_entropy(scores.T, target)) / 2
+
+
+def cluster_contrast(
+    anchors: Tensor,
+    positives: Tensor,
+    negatives: Tensor,
+    allowed: Tensor,
+    *,
+    temperature: float = TEMPERATURE,
+) -> Tensor:
+    """Contrast with one negative of every other cluster (UCTopic, ACL 2022, equation 3).
+
+    Args:
+        anchors, positives: float [batch, dims]; row i of both is of one cluster. Scaled to unit length here.
+        negatives: float [clusters, dims], one mention of each cluster.
+        allowed: bool [batch, clusters]; False where the negative is of the anchor's own cluster.
+
+    Returns:
+        float [].
+    """
+    anchors, positives, negatives = (F.normalize(t, dim=-1) for t in (anchors, positives, negatives))
+    right = (anchors * positives).sum(dim=1, keepdim=True) / temperature  # [batch, 1]
+    wrong = (anchors @ negatives.T / temperature).masked_fill(~allowed, -torch.inf)  # [batch, clusters]
+    target = torch.zeros(len(anchors), dtype=torch.long, device=anchors.device)
+    return F.cross_entropy(torch.cat([right, wrong], dim=1), target)
+
+
+def different_phrases(phrases: Sequence[tuple[str, str]]) -> Tensor:
+    """Which pairs of rows may be negatives of each other: not those where one phrase contains the other.
+
+    Args:
+        phrases: Of each row, the phrase of its anchor and of its positive, in lower case.
+
+    Returns:
+        bool [batch, batch].
+    """
+    padded = [[f" {phrase} " for phrase in pair] for pair in phrases]
+    return torch.tensor(
+        [[not any(a in b or b in a for a in mine for b in others) for others in padded] for mine in padded],
+        dtype=torch.bool,
+    ).reshape(len(phrases), len(phrases))
+
+
+def kept_as_before(vectors: Tensor, before: Tensor) -> Tensor:
+    """How far vectors have moved from where they were: 1 - cosine, mean over rows.
+
+    Args:
+        vectors, before: float [batch, dims].
+
+    Returns:
+        float [], 0 when nothing has moved.
+    """
+    return (1 - F.cosine_similarity(vectors, before, dim=-1)).mean()

@@ -1,0 +1,144 @@
+"""UCTopic (ACL 2022): vectors of phrases in context, by contrastive learning on unlabelled text.
+
+What differs from the paper, and why:
+
+- One pass over a window gives the vectors of all its mentions (mean over word pieces, layers of the bundle), instead
+  of one pass of LUKE for each mention: indexing has to be fast.
+- The positive may be the phrase standing alone, so that phrases can be searched without a context.
+- No masked-language-model loss: the packaged encoder has no such head.
+- Document vectors are held where they were: they come from the same layers, and are good already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.network import Network
+from models.tokens import WordPieces
+from trainer.losses import different_phrases, info_nce, kept_as_before
+from trainer.pairs import PairSampler, View
+
+GROUP = 48  # views of like length in one pass, so that little is padded
+HELD_BACK = 1 << 30  # dev batches have numbers that no step reaches
+DEV_BATCHES = 4
+KEEP_DOCUMENTS = 16  # of them in each step
+KEEP_WEIGHT = 2.0
+
+
+class UCTopic:
+    """The recipe: pairs of mentions, and documents whose vectors should stay.
+
+    Args:
+        documents: Word pieces of windows, special ones included, for holding document vectors; may be empty.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        words: WordPieces,
+        pairs: PairSampler,
+        documents: Sequence[Sequence[int]],
+        *,
+        seed: int,
+    ) -> None:
+        self.network = network
+        self._padding = words.padding
+        self._pairs = pairs
+        self._documents = documents
+        self._seed = seed
+        with torch.inference_mode():
+            network.eval()
+            self._before = (
+                torch.cat(
+                    [
+                        self._document_vectors(documents[at : at + GROUP])
+                        for at in range(0, len(documents), GROUP)
+                    ]
+                ).clone()
+                if documents
+                else torch.zeros(0, network.dims)
+            )
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """What may change."""
+        return (p for p in self.network.parameters() if p.requires_grad)
+
+    def loss(self, step: int) -> Tensor:
+        """InfoNCE over the pairs of this step, plus what holds the document vectors."""
+        batch = self._pairs.batch(step)
+        vectors = embed(self.network, [*batch.anchors, *batch.positives], self._padding)
+        anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]
+        allowed = different_phrases(batch.phrases).to(vectors.device)
+        loss = info_nce(anchors, positives, allowed)
+        if len(self._documents):
+            draw = np.random.default_rng([self._seed, step, 1])
+            chosen = draw.choice(
+                len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False
+            )
+            now = self._document_vectors([self._documents[at] for at in chosen.tolist()])
+            loss = loss + KEEP_WEIGHT * kept_as_before(now, self._before[chosen].to(now.device).clone())
+        return loss
+
+    def score(self) -> float:
+        """Share of held-back anchors whose positive is the nearest in its batch, less what documents have moved."""
+        right = total = 0
+        for number in range(DEV_BATCHES):
+            batch = self._pairs.batch(HELD_BACK + number)
+            vectors = nn.functional.normalize(
+                embed(self.network, [*batch.anchors, *batch.positives], self._padding)
+            )
+            anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]
+            right += int(
+                (anchors @ positives.T)
+                .argmax(dim=1)
+                .eq(torch.arange(len(anchors), device=anchors.device))
+                .sum()
+            )
+            total += len(anchors)
+        return right / total
+
+    def _document_vectors(self, documents: Sequence[Sequence[int]]) -> Tensor:
+        ids, mask = padded([np.array(ids) for ids in documents], self._padding)
+        ids, mask = ids.to(device_of(self.network)), mask.to(device_of(self.network))
+        shares = mask / mask.sum(dim=1, keepdim=True)
+        vectors: Tensor = self.network(ids, mask, mask.float(), shares, attention=False)[0]
+        return vectors
+
+
+def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
+    """Mean of the token vectors of each view's mention: float [views, dims], in the order given."""
+    order = sorted(range(len(views)), key=lambda at: len(views[at].ids))
+    found: list[Tensor] = []
+    device = device_of(network)
+    for start in range(0, len(order), GROUP):
+        some = [views[at] for at in order[start : start + GROUP]]
+        ids, mask = padded([view.ids for view in some], padding)
+        inside = torch.zeros(ids.shape)
+        for row, view in enumerate(some):
+            inside[row, view.first : view.last] = 1 / (view.last - view.first)
+        mask, inside = mask.to(device), inside.to(device)
+        tokens = network(ids.to(device), mask, mask.float(), mask.float(), attention=False)[
+            1
+        ]  # [group, length, dims]
+        found.append(torch.einsum("bl,bld->bd", inside.to(tokens.dtype), tokens))
+    back = torch.tensor(np.argsort(order), device=device)
+    return torch.cat(found)[back].float()
+
+
+def padded(texts: Sequence[np.ndarray], padding: int) -> tuple[Tensor, Tensor]:
+    """Ids and mask, int [batch, length]."""
+    length = max(map(len, texts))
+    ids = torch.full((len(texts), length), padding, dtype=torch.long)
+    mask = torch.zeros((len(texts), length), dtype=torch.long)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)] = torch.as_tensor(text)
+        mask[row, : len(text)] = 1
+    return ids, mask
+
+
+def device_of(network: nn.Module) -> torch.device:
+    return next(network.parameters()).device
