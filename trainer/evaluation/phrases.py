@@ -37,10 +37,7 @@ STRICT = "; acc: no phrase is in two parts (split_strict), acc_loose: phrases ar
 PUBLISHED: Mapping[str, Published] = {
     "turney": {"Phrase-BERT": {"acc": 0.572}, "PEARL-base": {"acc": 0.597}},
     "bird": {"Phrase-BERT": {"pearson": 0.688}, "PEARL-base": {"pearson": 0.726}},
-    "ppdb_filtered": {
-        "Phrase-BERT, 19,416 pairs": {"acc": 0.680},
-        "PEARL-base, 19,416 pairs": {"acc": 0.722},
-    },
+    "ppdb_filtered": {"Phrase-BERT, on 19,416 pairs": {"acc": 0.680}, "PEARL-base": {"acc": 0.722}},
     "ppdb": {"Phrase-BERT": {"acc": 0.976}},
     "paws": {"Phrase-BERT": {"acc": 0.589}},
 }
