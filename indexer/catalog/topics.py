@@ -118,7 +118,9 @@ class Topics(Database):
             .first()
         )
         if row is None:
-            raise NotFound(f"There is no topic '{id}' in collection '{collection}'.", hint="indexer topics")
+            raise NotFound(
+                f"There is no topic '{id}' in collection '{collection}'.", hint="indexer topics lists them."
+            )
         return _topic(row)
 
     def _save_topics(self, connection: Connection, collection: str, topics: Iterable[TopicEntry]) -> None:

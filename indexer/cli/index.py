@@ -81,10 +81,12 @@ def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
 
 
 def _summary(report: RunReport) -> list[str]:
-    lines = [
-        f"{count(report.read, 'document')} read: {report.new:,} new, {report.changed:,} changed, "
-        f"{report.unchanged:,} unchanged, {report.deleted:,} deleted, {report.failed:,} failed"
-    ]
+    lines = []
+    if report.read or report.deleted or report.failed:  # a refit reads nothing
+        lines.append(
+            f"{count(report.read, 'document')} read: {report.new:,} new, {report.changed:,} changed, "
+            f"{report.unchanged:,} unchanged, {report.deleted:,} deleted, {report.failed:,} failed"
+        )
     if report.mined:
         telling = report.mined >= ENOUGH_FOR_A_RATE and report.seconds
         speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""

@@ -82,6 +82,10 @@ def search(
         reasons = collection.reasons(results) if why else None
     if as_json:
         print_json(_as_json(results, labels, reasons, page=page, limit=limit))
+    elif results.total and not results.hits and page > 1:
+        say(
+            f"There is no page {page:,}: {count(results.total, 'document')} fill {-(-results.total // limit):,}."
+        )
     else:
         say(rendered(results, labels, reasons))
 
