@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average, and it is no topic
 WITHOUT_TOPIC = 0.02  # share of the sampled documents that may be left without a topic
 STEPS = 30  # of K-means; later ones move a handful of points
 SEARCH_STEPS = 20  # enough to tell one number of topics from another
-FINALISTS = 3  # numbers of topics that are looked at more closely
-RESTARTS = 3  # of K-means; the tightest clusters are kept
+FINALISTS = 2  # numbers of topics that are looked at more closely
+STARTS = 4  # of K-means; the one with the highest silhouette is kept
 SEED = 20220227
 
 
@@ -139,10 +140,12 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
     mixtures = _mixed(sample.vectors, sample.documents[sample.document])
     mean, projection = _principal(mixtures)
     points = _mapped(mixtures, mean, projection)
-    most = len(sample.documents)
-    if number is None:
-        number = _best_number(points, sample)
-    mapped, labels = _clusters(points, sample.weights, min(number, most), restarts=RESTARTS, steps=STEPS)
+    most = min(len(sample.documents), len(np.unique(points, axis=0)))
+    number = min(number or _best_number(points, sample), most)
+    one = _one_per_document(sample)
+    found = [_clusters(points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)]
+    # By silhouette, not by tightness: tight clusters may cut a topic in two and leave two others together.
+    mapped, labels = max(found, key=lambda clusters: _silhouette(points, clusters[1], one))
     nearest = np.sum(points * mapped[labels], axis=1)
     return TopicFit(
         mean=mean,
@@ -150,7 +153,7 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
         mapped=mapped,
         centroids=_means(sample.vectors, sample.weights, labels, len(mapped)),
         reach=_reach(nearest, sample.document),
-        silhouette=_silhouette(points, labels, _one_per_document(sample)),
+        silhouette=_silhouette(points, labels, one),
     )
 
 
@@ -172,13 +175,12 @@ def _mapped(mixtures: Floats, mean: Floats, projection: Floats) -> Floats:
 
 
 def _clusters(
-    points: Floats, weights: Floats, number: int, *, restarts: int, steps: int
+    points: Floats, weights: Floats, number: int, *, start: int, steps: int
 ) -> tuple[Floats, NDArray[np.intp]]:
     """Weighted K-means on the unit sphere: centroids [k, p] of unit length, and the nearest one of each point [n]."""
     from sklearn.cluster import KMeans
 
-    number = min(number, len(np.unique(points, axis=0))) if number > 1 else 1
-    means = KMeans(number, n_init=restarts, max_iter=steps, random_state=SEED)
+    means = KMeans(number, n_init=1, max_iter=steps, random_state=SEED + start)
     means.fit(points, sample_weight=weights)
     centroids = unit(means.cluster_centers_)
     return centroids, np.argmax(points @ centroids.T, axis=1)
@@ -210,19 +212,18 @@ def _best_number(points: Floats, sample: Sample) -> int:
     one = _one_per_document(sample)
     chosen = np.linspace(0, len(points) - 1, min(SEARCH_PHRASES, len(points))).astype(np.intp)
 
-    def score(k: int, restarts: int) -> float:
-        centroids, _ = _clusters(
-            points[chosen], sample.weights[chosen], k, restarts=restarts, steps=SEARCH_STEPS
-        )
+    @cache
+    def score(k: int, start: int) -> float:
+        centroids, _ = _clusters(points[chosen], sample.weights[chosen], k, start=start, steps=SEARCH_STEPS)
         return _silhouette(points, np.argmax(points @ centroids.T, axis=1), one)
 
-    ranked = sorted(numbers, key=lambda k: -score(k, 1))
+    ranked = sorted(numbers, key=lambda k: -score(k, 0))
     # One start may be a bad one: the best numbers, and those between them and their neighbours, are tried again.
     at = numbers.index(ranked[0])
     low, high = numbers[max(at - 1, 0)], numbers[min(at + 1, len(numbers) - 1)]
     between = [round((ranked[0] + low) / 2), round((ranked[0] + high) / 2)]
     finalists = sorted({*ranked[:FINALISTS], *between})
-    return max(finalists, key=lambda k: score(k, RESTARTS))
+    return max(finalists, key=lambda k: max(score(k, start) for start in range(STARTS)))
 
 
 def _one_per_document(sample: Sample) -> NDArray[np.intp]:
