@@ -119,7 +119,8 @@ def program() -> str:
     called = Path(sys.argv[0])
     if called.name != "indexer" or shutil.which("indexer"):
         return "indexer"
-    return os.path.relpath(called)
+    inside = called.is_relative_to(Path.cwd())
+    return os.path.relpath(called) if inside else str(called)
 
 
 def is_there(settings: Settings) -> bool:
