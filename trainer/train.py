@@ -106,7 +106,7 @@ def train_uctopic(
         licence=order.licence or base.licence,
         adapter={"scale": 1.0},
         trained_on=fingerprint,
-        scores={"pairs": round(max(s["score"] for s in steps if s["score"] is not None), 4)},
+        scores={"pairs": round(steps[-1]["score"] or 0.0, 4)},  # of the weights that are kept: the last
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     made = _write(network.cpu(), base, bundle, work, steps, order)
@@ -177,7 +177,7 @@ def _windows(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
 def _run(
     recipe: Recipe, network: Network, config: TrainConfig, work: Path, progress: Progress
 ) -> list[dict[str, float | None]]:
-    """Train with a checkpoint at each dev score; keeps the curve beside it, and the best weights at the end."""
+    """Train with a checkpoint at each dev score, and keep the curve beside it. The last weights stay."""
     curve = work / "curve.json"
     log: list[dict[str, float | None]] = json.loads(curve.read_text()) if curve.exists() else []
     for step in train(recipe, network, config, work / "checkpoint.pt"):
