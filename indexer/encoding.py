@@ -65,6 +65,17 @@ class Encoder(Protocol):
         """Encode windows, in the order given. The same windows in the same call give the same vectors."""
         ...
 
+    def relevance(self, phrases: Floats, document: Floats) -> Floats:
+        """How well phrases speak for their text: cosines, or as the bundle has learned to weigh them (SEKE 2022, eq. 4).
+
+        Args:
+            phrases: float32 [n, dims], unit length. document: float32 [dims], unit length.
+
+        Returns:
+            float32 [n].
+        """
+        ...
+
     def encode_phrases(self, texts: Sequence[str]) -> Floats:
         """Encode phrases standing alone, comparable with `Encoding.mentions`: float32 [len(texts), dims], unit length."""
         ...

@@ -25,6 +25,7 @@ class EncodedDocument:
         vectors: float32 [phrases, dims], the mean over the mentions of each phrase, unit length.
         attention: float32 [phrases], attention received, summed over the mentions of each phrase
             (SEKE 2022, equations 9 to 11).
+        relevance: float32 [phrases], how well each speaks for the document; see `Encoder.relevance`.
         sentences: The sentence of each phrase's first mention.
     """
 
@@ -33,6 +34,7 @@ class EncodedDocument:
     sentences: tuple[Sentence, ...]
     vectors: Floats
     attention: Floats
+    relevance: Floats
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ def encode_documents(
     parts: list[list[tuple[_Cut, Encoding]]] = [[] for _ in documents]
     for cut, encoding in zip(cuts, encodings, strict=True):
         parts[cut.document].append((cut, encoding))
-    return [_assemble(encoder.dims, prepared[i], part) for i, part in enumerate(parts)]
+    return [_assemble(encoder, prepared[i], part) for i, part in enumerate(parts)]
 
 
-def _assemble(dims: int, ready: Prepared, parts: Sequence[tuple[_Cut, Encoding]]) -> EncodedDocument:
-    total = np.zeros(dims, np.float32)
+def _assemble(encoder: Encoder, ready: Prepared, parts: Sequence[tuple[_Cut, Encoding]]) -> EncodedDocument:
+    total = np.zeros(encoder.dims, np.float32)
     order: dict[str, int] = {}  # phrase ► row
     grouped: list[list[Mention]] = []
     rows: list[int] = []
@@ -81,19 +83,21 @@ def _assemble(dims: int, ready: Prepared, parts: Sequence[tuple[_Cut, Encoding]]
             grouped.append([])
         grouped[row].append(mention)
         rows.append(row)
-    sums = np.zeros((len(order), dims), np.float32)
+    sums = np.zeros((len(order), encoder.dims), np.float32)
     attention = np.zeros(len(order), np.float32)
     for cut, encoding in parts:
         total += encoding.document * max(encoding.tokens, 1)
         at = np.array([rows[i] for i in cut.mentions], np.intp)
         np.add.at(sums, at, encoding.mentions)
         np.add.at(attention, at, encoding.attention)
+    vector, vectors = unit(total), unit(sums)
     return EncodedDocument(
-        vector=unit(total),
+        vector=vector,
         phrases=tuple(tuple(group) for group in grouped),
         sentences=tuple(_sentence_of(ready.sentences, group[0]) for group in grouped),
-        vectors=unit(sums),
+        vectors=vectors,
         attention=attention,
+        relevance=encoder.relevance(vectors, vector),
     )
 
 

@@ -14,6 +14,7 @@ from models.backends import Backend, Batch, Floats, Ints, Output
 from models.bundle import Bundle
 from models.pooling import normalised, pool
 from models.tokens import WordPieces
+from models.weights import KEYPHRASES, read_heads
 
 REMEMBERED_PHRASES = 20_000  # 30 MB at 384 dims
 
@@ -25,6 +26,7 @@ class WindowEncoder:
         self._bundle = bundle
         self._backend = backend
         self._words = WordPieces(bundle.base_folder / "tokenizer.json")
+        self._weights = read_heads(bundle).get(KEYPHRASES)
         self._phrases: OrderedDict[str, Floats] = OrderedDict()  # least recently used first
         self._lock = threading.Lock()
 
@@ -78,6 +80,13 @@ class WindowEncoder:
 
         self._run([found.ids for found in pieces], keep, attention=True)
         return [encodings[at] for at in range(len(windows))]
+
+    def relevance(self, phrases: Floats, document: Floats) -> Floats:
+        """How well phrases speak for their text; see `indexer.encoding.Encoder`."""
+        if self._weights is not None:
+            document = np.asarray(self._weights.T @ document, np.float32)
+        found: Floats = phrases @ document
+        return found
 
     def encode_phrases(self, texts: Sequence[str]) -> Floats:
         """Encode phrases standing alone, comparable with the vectors of mentions.

@@ -23,6 +23,7 @@ from models.bundle import Bundle
 
 Weights = dict[str, NDArray[np.float32]]
 
+KEYPHRASES = "keyphrases"  # the head that weighs phrases against their text: W of SEKE 2022, [dims, dims]
 LORA_A, LORA_B, DELTA, DELTA_SCALE, HEADS = ".lora_a", ".lora_b", ".delta", ".delta_scale", "heads."
 PAIRS = {LORA_A: LORA_B, DELTA: DELTA_SCALE}  # first and second of two tensors that belong together
 
@@ -43,6 +44,14 @@ def load_weights(bundle: Bundle) -> Weights:
             name=bundle.name,
         )
     return weights
+
+
+def read_heads(bundle: Bundle) -> Weights:
+    """The networks that stand beside the encoder, by name; empty without an adapter."""
+    if not bundle.adapter_file:
+        return {}
+    adapter = read_safetensors(bundle.adapter_file)
+    return {key.removeprefix(HEADS): value for key, value in adapter.items() if key.startswith(HEADS)}
 
 
 def merge(weights: Weights, adapter: Weights, *, scale: float, name: str) -> None:

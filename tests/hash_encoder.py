@@ -53,6 +53,10 @@ class HashEncoder:
         words = WORD.findall(text) or ["nothing"]
         return unit(np.mean([self.vector(word) for word in words], axis=0))
 
+    def relevance(self, phrases: Floats, document: Floats) -> Floats:
+        found: Floats = phrases @ document
+        return found
+
     def encode_phrases(self, texts: Sequence[str]) -> Floats:
         return np.stack([self._mean(text) for text in texts])
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 TEMPERATURE = 0.05
+MARGIN = 0.5  # of squared distances between unit vectors, which are 0 to 4
 
 
 def info_nce(
@@ -85,3 +86,18 @@ def kept_as_before(vectors: Tensor, before: Tensor) -> Tensor:
         float [], 0 when nothing has moved.
     """
     return (1 - F.cosine_similarity(vectors, before, dim=-1)).mean()
+
+
+def triplet(anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: float = MARGIN) -> Tensor:
+    """How far each positive is from being nearer than each negative, by a margin (SEKE 2022, equation 8).
+
+    Args:
+        anchors, positives: float [batch, dims].
+        negatives: float [batch, n, dims], those of each anchor.
+
+    Returns:
+        float [], mean over all pairs of an anchor and a negative; squared distances.
+    """
+    near = (anchors - positives).square().sum(dim=-1)  # [batch]
+    far = (anchors.unsqueeze(1) - negatives).square().sum(dim=-1)  # [batch, n]
+    return F.relu(near.unsqueeze(1) - far + margin).mean()

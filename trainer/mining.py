@@ -32,23 +32,31 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Found:
-    """A sentence with its mentions, in order; `together` are pairs of positions in `mentions` named side by side."""
+    """A sentence with its mentions, in order.
+
+    Attributes:
+        together: Pairs of positions in `mentions` that are named side by side.
+        document: A number, alike for sentences of one text; None when the sentence came alone.
+    """
 
     sentence: str
     mentions: tuple[Span, ...]
     together: tuple[tuple[int, int], ...] = ()
+    document: int | None = None
 
 
 def found_in(documents: Iterable[Document], *, tagger: str = "auto", workers: int = 1) -> Iterator[Found]:
     """Sentences of documents with the phrases that indexing would find in them; those without any are left out."""
+    number = 0
     with PreparePool(workers, tagger) as pool:
         for some, outcomes, _ in pool.prepare_chunks(batches(documents, CHUNK), ahead=2 * workers + 2):
             for document, prepared in zip(some, outcomes, strict=True):
                 if isinstance(prepared, Prepared):  # a text that cannot be tagged teaches nothing
-                    yield from _sentences(document.content, prepared)
+                    yield from _sentences(document.content, prepared, number)
+                    number += 1
 
 
-def _sentences(content: str, prepared: Prepared) -> Iterator[Found]:
+def _sentences(content: str, prepared: Prepared, document: int) -> Iterator[Found]:
     at = 0
     for sentence in prepared.sentences:
         mentions: list[Span] = []
@@ -58,7 +66,7 @@ def _sentences(content: str, prepared: Prepared) -> Iterator[Found]:
             if mention.end <= sentence.end:
                 mentions.append((mention.start - sentence.start, mention.end - sentence.start))
         if mentions and sentence.end - sentence.start <= LONGEST:
-            yield _found(content[sentence.start : sentence.end], mentions)
+            yield _found(content[sentence.start : sentence.end], mentions, document)
 
 
 def given_mentions(paths: Iterable[Path]) -> Iterator[Found]:
@@ -82,8 +90,8 @@ def _given(line: Line) -> tuple[str, Span]:
     return sentence, span
 
 
-def _found(sentence: str, mentions: Sequence[Span]) -> Found:
-    return Found(sentence, tuple(mentions), tuple(links(sentence, mentions)))
+def _found(sentence: str, mentions: Sequence[Span], document: int | None = None) -> Found:
+    return Found(sentence, tuple(mentions), tuple(links(sentence, mentions)), document)
 
 
 # -- on disk ------------------------------------------------------------------------------------------------
@@ -96,18 +104,20 @@ class Mined:
     Attributes:
         text: uint8, all sentences in UTF-8, one after the other.
         sentences: int64 [n + 1], where each sentence begins in `text`.
+        documents: int32 [n], which text each sentence is of; one that came alone has a number of its own, below 0.
         mentions: int32 [m, 4]: phrase, sentence, start, end (characters), sorted by phrase.
-        phrases: int64 [p + 1], where each phrase's mentions begin.
+        phrases: int64 [p + 1], where each phrase's mentions begin; those of one document stand together.
         together: int32 [c, 2], rows of `mentions` named side by side.
     """
 
     text: NDArray[np.uint8]
     sentences: NDArray[np.int64]
+    documents: NDArray[np.int32]
     mentions: NDArray[np.int32]
     phrases: NDArray[np.int64]
     together: NDArray[np.int32]
 
-    FILES = ("text", "sentences", "mentions", "phrases", "together")
+    FILES = ("text", "sentences", "documents", "mentions", "phrases", "together")
 
     @classmethod
     def open(cls, folder: Path) -> Mined:
@@ -152,6 +162,7 @@ def mine(found: Iterable[Found], folder: Path) -> Mined:
     names: dict[str, int] = {}
     counts: list[int] = []
     ends = [0]
+    documents: list[int] = []
     rows: list[NDArray[np.int32]] = []
     together: list[tuple[int, int]] = []
     total = 0
@@ -174,23 +185,24 @@ def mine(found: Iterable[Found], folder: Path) -> Mined:
                 rows.append(np.array([number, len(ends) - 1, start, end], np.int32))
                 total += 1
             together += [(kept[a], kept[b]) for a, b in one.together if a in kept and b in kept]
+            documents.append(-len(ends) if one.document is None else one.document)
             ends.append(ends[-1] + file.write(one.sentence.encode("utf-8", "replace")))
     if not rows:
         raise NotEnoughData("No phrase was found in the texts.", hint="Give more text.")
-    _save(folder, np.stack(rows), np.array(ends, np.int64), np.array(together, np.int32).reshape(-1, 2))
+    np.save(folder / "sentences.npy", np.array(ends, np.int64))
+    np.save(folder / "documents.npy", np.array(documents, np.int32))
+    np.save(folder / "text.npy", np.fromfile(folder / "text.bin", np.uint8))
+    (folder / "text.bin").unlink()
+    _save_mentions(folder, np.stack(rows), np.array(together, np.int32).reshape(-1, 2))
     return Mined.open(folder)
 
 
-def _save(
-    folder: Path, mentions: NDArray[np.int32], ends: NDArray[np.int64], together: NDArray[np.int32]
-) -> None:
+def _save_mentions(folder: Path, mentions: NDArray[np.int32], together: NDArray[np.int32]) -> None:
+    """Sort mentions by phrase; within one they stay in the order of the texts."""
     order = np.argsort(mentions[:, 0], kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     mentions = mentions[order]
-    np.save(folder / "text.npy", np.fromfile(folder / "text.bin", np.uint8))
-    (folder / "text.bin").unlink()
-    np.save(folder / "sentences.npy", ends)
     np.save(folder / "mentions.npy", mentions)
     np.save(folder / "phrases.npy", np.searchsorted(mentions[:, 0], np.arange(mentions[-1, 0] + 2)))
     np.save(folder / "together.npy", place[together].astype(np.int32))

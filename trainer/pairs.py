@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from models.tokens import WordPieces
 from trainer.mining import Mined, Span
+from trainer.partners import Partners
 
 MASKED_ANCHORS = 0.9
 ALONE, MASKED = 0.30, 0.35  # of the positives; the others stand in context
-ALONE_WHEN_ONCE = 0.7  # a phrase seen once is paired with itself alone, or unmasked in its context
-ONCE = 0.3  # weight of a phrase that is seen once; one seen n times weighs the root of n
+ALONE_WHEN_ONCE = 0.7  # a phrase that one text has is paired with itself alone, or unmasked in its context
 WORDS_AROUND = (6, 18)  # of a window, each side
 MOST_PIECES = 64
 
@@ -30,11 +30,17 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Mix:
-    """Where pairs come from: mined sources with their shares, and how many batches are of coordination pairs."""
+    """Where pairs come from: mined sources with their shares, and what share of the batches is special.
+
+    Attributes:
+        coordination: Of pairs of phrases named side by side.
+        neighbours: Of pairs whose anchors stand in few texts.
+    """
 
     sources: Sequence[Mined]
     shares: Sequence[float]
     coordination: float = 0.1
+    neighbours: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class PairSampler:
 
     def __init__(self, mix: Mix, words: WordPieces, *, size: int, seed: int) -> None:
         self._mix = mix
+        self._partners = [Partners(source) for source in mix.sources]
         self._words = words
         self._size = size
         self._seed = seed
@@ -78,11 +85,15 @@ class PairSampler:
     def batch(self, number: int) -> PairBatch:
         """Batch `number`; any number is allowed."""
         draw = np.random.default_rng([self._seed, number])
-        source = self._mix.sources[draw.choice(len(self._shares), p=self._shares)]
-        side_by_side = draw.random() < self._mix.coordination and len(source.together) >= self._size
-        pick = _coordinated if side_by_side else _same_phrase
-        rows = pick(source, self._size, draw)
-        return self._views(source, rows, draw)
+        source = int(draw.choice(len(self._shares), p=self._shares))
+        partners, kind = self._partners[source], draw.random()
+        if kind < self._mix.coordination and partners.coordinated >= self._size:
+            rows = partners.side_by_side(self._size, draw)
+        elif kind > 1 - self._mix.neighbours:
+            rows = partners.neighbours(self._size, draw)
+        else:
+            rows = partners.anywhere(self._size, draw)
+        return self._views(self._mix.sources[source], rows, draw)
 
     def _views(self, source: Mined, rows: list[tuple[int, int]], draw: np.random.Generator) -> PairBatch:
         cuts: list[tuple[str, Span, bool]] = []  # text, mention, masked; anchor and positive in turns
@@ -121,25 +132,6 @@ def view_all(words: WordPieces, cuts: Sequence[tuple[str, Span, bool]]) -> list[
         whole = np.concatenate([prefix, ids, suffix]).astype(np.int64)
         views.append(View(whole, first - low + len(prefix), last - low + len(prefix)))
     return views
-
-
-def _same_phrase(source: Mined, size: int, draw: np.random.Generator) -> list[tuple[int, int]]:
-    """Two mentions each of `size` different phrases; the same one twice of a phrase that is seen once."""
-    counts = np.diff(source.phrases)
-    weights = np.where(counts == 1, ONCE, np.sqrt(counts))
-    chosen = draw.choice(len(weights), min(size, len(weights)), replace=False, p=weights / weights.sum())
-    rows = []
-    for phrase in chosen.tolist():
-        first, last = source.phrases[phrase : phrase + 2].tolist()
-        some = draw.choice(last - first, min(2, last - first), replace=False) + first
-        rows.append((int(some[0]), int(some[-1])))
-    return rows
-
-
-def _coordinated(source: Mined, size: int, draw: np.random.Generator) -> list[tuple[int, int]]:
-    """Mentions that are named side by side, in either order."""
-    rows = source.together[draw.choice(len(source.together), size, replace=False)]
-    return [(a, b) if draw.random() < 0.5 else (b, a) for a, b in rows.tolist()]
 
 
 def window(sentence: str, mention: Span, draw: np.random.Generator) -> tuple[str, Span]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -24,19 +26,23 @@ from models.hardware import physical_cores
 from models.network import Network
 from models.registry import Registry
 from models.tokens import WordPieces
-from trainer.adapters import adapter_of, add_lora, only_layers
+from models.weights import HEADS, KEYPHRASES, read_heads
+from trainer.adapters import Tensors, adapter_of, add_lora, only_layers
 from trainer.ccl import ClusterContrast
 from trainer.curve import draw
 from trainer.loop import Recipe, Step, TrainConfig, train
 from trainer.mining import Mined, found_in, given_mentions, mine
 from trainer.pairs import Mix, PairSampler
+from trainer.seke import KeyphraseContrast
 from trainer.uctopic import UCTopic
 
 BATCH = 96  # pairs
-CCL_RATE = 1e-5  # learning rate; the paper's
+CCL_RATE = SEKE_RATE = 1e-5  # learning rates; the papers'
 TARGET_SHARE = 0.5  # of the batches, when there is a target
 KEPT_WINDOWS = 2_000  # texts whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
+RecipeName = Literal["uctopic", "ccl", "seke"]
+TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
 
 
 @dataclass(frozen=True)
@@ -60,26 +66,37 @@ class Order:
 
     Attributes:
         name: Of the new bundle.
-        clusters: 0 for pre-training on pairs; otherwise CCL with so many clusters.
+        recipe: ``uctopic`` (pairs), ``ccl`` (clusters of the last source) or ``seke`` (keyphrases).
+        clusters: For CCL.
+        whole: For SEKE: whether the encoder is trained too, or the weights of phrases alone.
         lora: Rank of LoRA; 0 trains the layers whole.
         licence: Of the texts, for the card.
     """
 
     name: str
     config: TrainConfig
+    recipe: RecipeName = "uctopic"
     clusters: int = 0
+    whole: bool = True
     lora: int = 0
     licence: str = ""
     tagger: str = "auto"
     threads: int = 0
 
 
-def train_uctopic(
-    base: Bundle, sources: Sources, order: Order, *, home: Path, progress: Progress = no_progress
+def train_bundle(
+    base: Bundle,
+    sources: Sources,
+    order: Order,
+    *,
+    home: Path,
+    keep_mined: bool = False,
+    progress: Progress = no_progress,
 ) -> Bundle:
-    """Train an encoder for phrases in context on unlabelled text, and put it into the home's bundles.
+    """Train an encoder on unlabelled text, and put it into the home's bundles.
 
-    By pairs (`trainer.uctopic`), or by the clusters of the last source (`trainer.ccl`).
+    Args:
+        keep_mined: Whether what was mined stays in the home, for another order on the same sources.
 
     Raises:
         NotEnoughData: The sources have no phrases.
@@ -87,9 +104,12 @@ def train_uctopic(
     """
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
-    work = home / "training" / _key(base, sources, order)
-    work.mkdir(parents=True, exist_ok=True)
-    mix, fingerprint = _mix(sources, work, order.tagger, progress)
+    mined = home / "training" / "mined"
+    mix = _mix(sources, mined, order.tagger, progress)
+    fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
+    # Named by what is wanted: the same order on the same texts goes on in the same place.
+    work = mined.parent / f"{order.name}-{_hash([base.fingerprint, asdict(order), fingerprint])}"
+    work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
     network = Network(base)
     if order.lora:
@@ -97,67 +117,84 @@ def train_uctopic(
     else:
         only_layers(network)
     network.to("cuda" if torch.cuda.is_available() else "cpu")
-    recipe = _recipe(network, words, mix, order)
+    recipe = _recipe(base, network, words, mix, order)
     steps = _run(recipe, network, order.config, work, progress)
+    heads = {**read_heads(base), **_heads(recipe)}
     bundle = replace(
         base,
         name=order.name,
-        about=f"UCTopic{', CCL' if order.clusters else ''} on {base.name}: {_named(sources)}.",
+        about=f"{TITLES[order.recipe]} on {base.name}: {_named(sources)}.",
         licence=order.licence or base.licence,
         adapter={"scale": 1.0},
         trained_on=fingerprint,
-        scores={"pairs": round(steps[-1]["score"] or 0.0, 4)},  # of the weights that are kept: the last
+        scores={"held_back": round(steps[-1]["score"] or 0.0, 4)},  # of the weights that are kept: the last
+        heads=tuple(sorted(heads)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    made = _write(network.cpu(), base, bundle, work, steps, order)
+    weights = {**adapter_of(network.cpu(), base), **{HEADS + name: head for name, head in heads.items()}}
+    made = _write(weights, bundle, base, work, steps, order)
     registered = Registry(home).add(made)
     shutil.rmtree(work)
+    if not keep_mined:
+        shutil.rmtree(mined)
     return registered
 
 
-def _recipe(network: Network, words: WordPieces, mix: Mix, order: Order) -> UCTopic | ClusterContrast:
-    seed = order.config.seed
-    if order.clusters:
-        return ClusterContrast(network, words, mix.sources[-1], order.clusters, seed=seed)
+def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: Order) -> Recipe:
+    seed, last = order.config.seed, mix.sources[-1]
+    if order.recipe == "ccl":
+        return ClusterContrast(network, words, last, order.clusters, seed=seed)
+    if order.recipe == "seke":
+        pieces = base.window_tokens
+        return KeyphraseContrast(network, words, mix.sources, pieces=pieces, encoder=order.whole, seed=seed)
     pairs = PairSampler(mix, words, size=BATCH, seed=seed)
     return UCTopic(network, words, pairs, _windows(mix, words, seed), seed=seed)
 
 
-def _key(base: Bundle, sources: Sources, order: Order) -> str:
-    """Names the work folder: the same order on the same files goes on in the same place."""
-    files = [path for part in (sources.corpus, sources.target, sources.mentions) for path in part]
-    said = [base.fingerprint, asdict(order.config), order.lora, order.clusters, order.name]
-    said += [[str(path.resolve()), path.stat().st_mtime, path.stat().st_size] for path in files]
-    return f"{order.name}-{hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:12]}"
+def _heads(recipe: Recipe) -> Tensors:
+    """What was trained beside the encoder."""
+    if isinstance(recipe, KeyphraseContrast):
+        return {KEYPHRASES: recipe.weights.detach().cpu().numpy().astype(np.float16)}
+    return {}
 
 
-def _mix(sources: Sources, work: Path, tagger: str, progress: Progress) -> tuple[Mix, str]:
-    """Mine what is not mined yet; half of the batches from the target."""
-    parts: list[tuple[str, float]] = []
-    has_target = bool(sources.target or sources.mentions)
-    if sources.corpus:
-        parts.append(("corpus", 1 - TARGET_SHARE if has_target else 1.0))
-    targets = [name for name in ("target", "mentions") if getattr(sources, name)]
-    parts += [(name, (TARGET_SHARE if sources.corpus else 1.0) / len(targets)) for name in targets]
-    mined = []
-    for name, _ in parts:
-        folder = work / name
-        if not (folder / "done").exists():
-            paths: Sequence[Path] = getattr(sources, name)
-            progress("mine", 0, None)
-            found = (
-                given_mentions(paths) if name == "mentions" else found_in(_documents(paths), tagger=tagger)
-            )
-            mine(found, folder)
-            (folder / "done").touch()
-        mined.append(Mined.open(folder))
-    fingerprint = hashlib.sha256("".join(m.fingerprint for m in mined).encode()).hexdigest()[:32]
-    return Mix(mined, [share for _, share in parts]), fingerprint
+def _mix(sources: Sources, folder: Path, tagger: str, progress: Progress) -> Mix:
+    """Mine what is not mined yet, each file for itself; half of the batches are from the target."""
+    general = [_mined(path, False, folder, tagger, progress) for path in sources.corpus]
+    targets = [
+        *(_mined(path, False, folder, tagger, progress) for path in sources.target),
+        *(_mined(path, True, folder, tagger, progress) for path in sources.mentions),
+    ]
+    wanted = 0.0 if not targets else TARGET_SHARE if general else 1.0
+    sizes = [
+        math.sqrt(len(mined.phrases)) for mined in general
+    ]  # a large one counts for more, but less than it is
+    shares = [
+        *((1 - wanted) * size / sum(sizes) for size in sizes),
+        *(wanted / len(targets) for _ in targets),
+    ]
+    return Mix([*general, *targets], shares)
 
 
-def _documents(paths: Sequence[Path]) -> Iterator[Document]:
-    """Documents of all sources; what cannot be read is left out, as `indexer index` would tell."""
-    for item in read(paths, ReadOptions()):
+def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
+    """One source on disk; `given`: its mentions are known."""
+    said = [str(path.resolve()), path.stat().st_mtime, path.stat().st_size]
+    folder = folder / _hash([said, given, tagger])
+    if not (folder / "done").exists():
+        progress("mine", 0, None)
+        found = given_mentions([path]) if given else found_in(_documents(path), tagger=tagger)
+        mine(found, folder)
+        (folder / "done").touch()
+    return Mined.open(folder)
+
+
+def _hash(said: object) -> str:
+    return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:12]
+
+
+def _documents(path: Path) -> Iterator[Document]:
+    """The documents of a source; what cannot be read is left out, as `indexer index` would tell."""
+    for item in read([path], ReadOptions()):
         if not isinstance(item, InputError):
             yield item
 
@@ -198,9 +235,9 @@ def _entry(step: Step) -> dict[str, float | None]:
 
 
 def _write(
-    network: Network,
-    base: Bundle,
+    weights: Tensors,
     bundle: Bundle,
+    base: Bundle,
     work: Path,
     steps: list[dict[str, float | None]],
     order: Order,
@@ -208,18 +245,15 @@ def _write(
     folder = work / "bundle"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    save_file(adapter_of(network, base), folder / ADAPTER)
+    save_file(weights, folder / ADAPTER)
     write_bundle(bundle, folder)
     (folder / "curve.json").write_text(json.dumps(steps) + "\n")
     draw(steps, folder / "curve.png")
     (folder / "training.json").write_text(
         json.dumps(
             {
-                "recipe": "ccl" if order.clusters else "uctopic",
                 "base": f"{base.name}@{base.fingerprint[:8]}",
-                "config": asdict(order.config),
-                "lora": order.lora,
-                "clusters": order.clusters,
+                **asdict(order),
                 "batch": BATCH,
                 "versions": {name: metadata.version(name) for name in ("indexer", "torch", "transformers")},
             },

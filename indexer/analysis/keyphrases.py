@@ -38,7 +38,7 @@ def base_scores(encoded: EncodedDocument) -> Floats:
     if not len(encoded.phrases):
         return np.zeros(0, np.float32)
     attention = _scaled(np.log1p(encoded.attention))
-    similarity = _scaled(encoded.vectors @ encoded.vector)
+    similarity = _scaled(encoded.relevance)
     early = np.array([1 / (1 + mentions[0].start / EARLY) for mentions in encoded.phrases])
     long = np.array([len(mentions[0].phrase.split()) >= LONG for mentions in encoded.phrases])
     score = attention + SIMILARITY_SHARE * similarity + EARLY_SHARE * early - LONG_MALUS * long

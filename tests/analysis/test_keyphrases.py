@@ -9,12 +9,14 @@ from indexer.windows import EncodedDocument
 def encoded(attention, vectors, starts=None, phrases=None):
     phrases = phrases or [f"p{i}" for i in range(len(attention))]
     starts = starts or [0] * len(attention)
+    vectors = np.array(vectors, np.float32)
     return EncodedDocument(
         vector=np.array([1.0, 0.0], np.float32),
         phrases=tuple((Mention(s, s + 2, p),) for s, p in zip(starts, phrases, strict=True)),
         sentences=(Sentence(0, 10),) * len(attention),
-        vectors=np.array(vectors, np.float32),
+        vectors=vectors,
         attention=np.array(attention, np.float32),
+        relevance=vectors[:, 0],
     )
 
 

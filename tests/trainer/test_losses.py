@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from trainer.losses import cluster_contrast, different_phrases, info_nce, kept_as_before
+from trainer.losses import cluster_contrast, different_phrases, info_nce, kept_as_before, triplet
 
 E = torch.eye(3)
 
@@ -63,3 +63,12 @@ def test_cluster_contrast_by_hand():
     assert cluster_contrast(anchors, positives, negatives, allowed, temperature=1).item() == pytest.approx(
         expected
     )
+
+
+def test_triplet_by_hand():
+    # Anchor and positive alike: squared distances 0 against 2 (right angle) and 0 (the anchor again).
+    anchors, positives = E[:1], E[:1]
+    negatives = torch.stack([E[1], E[0]]).unsqueeze(0)
+    assert triplet(anchors, positives, negatives, margin=0.5).item() == pytest.approx((0 + 0.5) / 2)
+    # The positive at a right angle: 2 - 2 + 0.5 and 2 - 0 + 0.5.
+    assert triplet(anchors, E[1:2], negatives, margin=0.5).item() == pytest.approx((0.5 + 2.5) / 2)

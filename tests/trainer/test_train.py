@@ -8,7 +8,7 @@ from indexer.encoding import Window
 from models.registry import Registry
 from tests.models.conftest import encoder_of
 from trainer.loop import TrainConfig
-from trainer.train import Order, Sources, train_uctopic
+from trainer.train import Order, Sources, train_bundle
 
 CONTEXTS = {
     "heat pump": "the warm house is safe and the {} is warm .",
@@ -30,33 +30,33 @@ def spans(tmp_path):
     return path
 
 
-CONFIG = TrainConfig(steps=30, learning_rate=5e-3, warmup=2, eval_every=10)
+CONFIG = TrainConfig(steps=60, learning_rate=5e-3, warmup=2, eval_every=10)
 
 
 def test_it_learns_to_tell_a_masked_phrase_by_its_context(bundle, spans, tmp_path):
-    made = train_uctopic(
+    made = train_bundle(
         bundle, Sources(mentions=(spans,)), Order("mine", CONFIG, threads=1), home=tmp_path / "home"
     )
-    assert made.scores["pairs"] == 1.0  # untrained, a mask says nothing
+    assert made.scores["held_back"] == 1.0  # untrained, a mask says nothing
     assert Registry(tmp_path / "home").get("mine").fingerprint == made.fingerprint != bundle.fingerprint
     assert {p.name for p in made.folder.iterdir()} == {
         "adapter.safetensors", "bundle.json", "curve.json", "curve.png", "training.json",
     }  # fmt: skip
-    assert len(json.loads((made.folder / "curve.json").read_text())) == 30
+    assert len(json.loads((made.folder / "curve.json").read_text())) == 60
     assert not list((tmp_path / "home" / "training").iterdir())  # no rubbish is left
 
 
 def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path, monkeypatch):
     order, sources = Order("mine", CONFIG, threads=1), Sources(mentions=(spans,))
-    whole = train_uctopic(bundle, sources, order, home=tmp_path / "whole")
+    whole = train_bundle(bundle, sources, order, home=tmp_path / "whole")
 
     def stop(stage, done, total):
-        if stage.startswith("train") and done == 25:
+        if stage.startswith("train") and done == 45:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_uctopic(bundle, sources, order, home=tmp_path / "killed", progress=stop)
-    again = train_uctopic(bundle, sources, order, home=tmp_path / "killed")
+        train_bundle(bundle, sources, order, home=tmp_path / "killed", progress=stop)
+    again = train_bundle(bundle, sources, order, home=tmp_path / "killed")
     assert again.fingerprint == whole.fingerprint
     losses = [
         [step["loss"] for step in json.loads((b.folder / "curve.json").read_text())] for b in (whole, again)
@@ -71,7 +71,7 @@ def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypa
     def likeness(weight):
         monkeypatch.setattr("trainer.uctopic.KEEP_WEIGHT", weight)
         order = Order(f"kept-{weight:g}", CONFIG, threads=1)
-        made = train_uctopic(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
+        made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
         return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)
 
     assert likeness(10.0) > likeness(0.0) + 0.05

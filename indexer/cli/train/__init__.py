@@ -1,0 +1,25 @@
+"""indexer train: a group; each recipe is a command in a file of its own."""
+
+from __future__ import annotations
+
+import click
+
+from indexer.cli.app import Group
+
+SECTIONS = {
+    "Recipes": {
+        "uctopic": "indexer.cli.train.uctopic:uctopic",
+        "keyphrases": "indexer.cli.train.keyphrases:keyphrases",
+    }
+}
+
+
+@click.group(cls=Group, sections=SECTIONS)
+def train() -> None:
+    """Train an encoder on your own texts; no labels are needed.
+
+    \b
+    Example:
+      indexer train uctopic --corpus articles.jsonl --budget 30m --name mine
+      indexer index articles.jsonl --collection tuned --bundle mine
+    """

@@ -1,0 +1,82 @@
+"""What the recipes share: texts, time, the name of the bundle, and what is said at the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from indexer.cli.app import App
+from indexer.cli.text import print_json, say
+from indexer.cli.work import working
+
+if TYPE_CHECKING:
+    from trainer.train import Order, Sources
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SOURCE = click.Path(exists=True, path_type=Path)
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """A time such as 90s, 30m or 2h, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", str(value).strip().lower())
+        if not found:
+            self.fail(f"{value!r} is no time; write 90s, 30m or 2h.", param, ctx)
+        return float(found[1]) * UNITS[found[2]]
+
+
+corpus_option = click.option(
+    "--corpus", type=SOURCE, multiple=True, metavar="SOURCE",
+    help="Texts to learn from: files or folders, as for indexer index; may be repeated.",
+)  # fmt: skip
+budget_option = click.option(
+    "--budget", type=Duration(), default="0s", metavar="TIME", help="Stop in time, for example 30m."
+)
+lora_option = click.option(
+    "--lora", type=click.IntRange(0), default=0, show_default=True, metavar="RANK",
+    help="Train a small addition to the weights; 0 trains the weights.",
+)  # fmt: skip
+licence_option = click.option("--licence", default="", help="Of the texts, for the bundle's card.")
+seed_option = click.option("--seed", type=int, default=0, show_default=True)
+
+
+def name_option(default: str) -> Callable[[F], F]:
+    """Add ``--name``."""
+    return click.option("--name", default=default, show_default=True, help="Of the new bundle.")
+
+
+def steps_option(default: int) -> Callable[[F], F]:
+    """Add ``--steps``."""
+    return click.option(
+        "--steps", type=click.IntRange(1), default=default, show_default=True,
+        help="Updates of the weights; fewer when the time is up.",
+    )  # fmt: skip
+
+
+def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) -> None:
+    """Train from the bundle that the settings name, and tell what came out."""
+    # Imported here: the help must not wait for torch.
+    from models.registry import Registry
+    from trainer.train import train_bundle
+
+    settings = app.settings()
+    with working(app) as progress:
+        base = Registry(settings.home).get(settings.bundle)
+        bundle = train_bundle(base, sources, order, home=settings.home, progress=progress)
+    if as_json:
+        print_json({"name": bundle.name, "folder": str(bundle.folder), "scores": dict(bundle.scores)})
+        return
+    say(f"Bundle '{bundle.name}' is in {bundle.folder}.")
+    say(f"{bundle.scores['held_back']:.0%} of what was held back is answered right.")
+    say(f"Index with it: {app.again(f'index SOURCE --bundle {bundle.name} --collection NAME')}")
