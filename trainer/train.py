@@ -41,6 +41,7 @@ CCL_RATE = SEKE_RATE = 1e-5  # learning rates; the papers'
 TARGET_SHARE = 0.5  # of the batches, when there is a target
 KEPT_WINDOWS = 2_000  # texts whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
+TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
 
@@ -95,6 +96,8 @@ def train_bundle(
 ) -> Bundle:
     """Train an encoder on unlabelled text, and put it into the home's bundles.
 
+    What was trained already, by the same order on the same files, is returned as it is.
+
     Args:
         keep_mined: Whether what was mined stays in the home, for another order on the same sources.
 
@@ -102,13 +105,18 @@ def train_bundle(
         NotEnoughData: The sources have no phrases.
         LossDiverged: The learning rate is too high.
     """
+    registry = Registry(home)
+    asked = _asked(base, sources, order)
+    if order.name in registry.list() and _training(registry.get(order.name)).get("asked") == asked:
+        return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
     mined = home / "training" / "mined"
     mix = _mix(sources, mined, order.tagger, progress)
     fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
-    # Named by what is wanted: the same order on the same texts goes on in the same place.
-    work = mined.parent / f"{order.name}-{_hash([base.fingerprint, asdict(order), fingerprint])}"
+    work = (
+        mined.parent / f"{order.name}-{asked}"
+    )  # the same order on the same files goes on in the same place
     work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
     network = Network(base)
@@ -132,8 +140,14 @@ def train_bundle(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     weights = {**adapter_of(network.cpu(), base), **{HEADS + name: head for name, head in heads.items()}}
-    made = _write(weights, bundle, base, work, steps, order)
-    registered = Registry(home).add(made)
+    said = {
+        "asked": asked,
+        "base": f"{base.name}@{base.fingerprint[:8]}",
+        **asdict(order),
+        "batch": BATCH,
+        "versions": {name: metadata.version(name) for name in ("indexer", "torch", "transformers")},
+    }
+    registered = registry.add(_write(weights, bundle, said, steps, work))
     shutil.rmtree(work)
     if not keep_mined:
         shutil.rmtree(mined)
@@ -178,8 +192,7 @@ def _mix(sources: Sources, folder: Path, tagger: str, progress: Progress) -> Mix
 
 def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
     """One source on disk; `given`: its mentions are known."""
-    said = [str(path.resolve()), path.stat().st_mtime, path.stat().st_size]
-    folder = folder / _hash([said, given, tagger])
+    folder = folder / _hash([_stamp(path), given, tagger])
     if not (folder / "done").exists():
         progress("mine", 0, None)
         found = given_mentions([path]) if given else found_in(_documents(path), tagger=tagger)
@@ -237,10 +250,9 @@ def _entry(step: Step) -> dict[str, float | None]:
 def _write(
     weights: Tensors,
     bundle: Bundle,
-    base: Bundle,
-    work: Path,
+    said: dict[str, object],
     steps: list[dict[str, float | None]],
-    order: Order,
+    work: Path,
 ) -> Path:
     folder = work / "bundle"
     shutil.rmtree(folder, ignore_errors=True)
@@ -249,19 +261,27 @@ def _write(
     write_bundle(bundle, folder)
     (folder / "curve.json").write_text(json.dumps(steps) + "\n")
     draw(steps, folder / "curve.png")
-    (folder / "training.json").write_text(
-        json.dumps(
-            {
-                "base": f"{base.name}@{base.fingerprint[:8]}",
-                **asdict(order),
-                "batch": BATCH,
-                "versions": {name: metadata.version(name) for name in ("indexer", "torch", "transformers")},
-            },
-            indent=2,
-        )
-        + "\n"
-    )
+    (folder / TRAINING).write_text(json.dumps(said, indent=2) + "\n")
     return folder
+
+
+def _training(bundle: Bundle) -> dict[str, object]:
+    """How a bundle was trained; empty when it was not."""
+    file = bundle.folder / TRAINING
+    found: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
+    return found
+
+
+def _asked(base: Bundle, sources: Sources, order: Order) -> str:
+    """Changes with the order, the base, the files and the version of the program."""
+    files = [[_stamp(path) for path in part] for part in (sources.corpus, sources.target, sources.mentions)]
+    return _hash([base.fingerprint, asdict(order), files, metadata.version("indexer")])
+
+
+def _stamp(path: Path) -> list[list[object]]:
+    """Names, times and sizes of a file, or of all files of a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [[str(file.resolve()), file.stat().st_mtime, file.stat().st_size] for file in files]
 
 
 def _named(sources: Sources) -> str:

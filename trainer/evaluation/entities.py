@@ -75,7 +75,7 @@ class Entity:
 def evaluate_entities(
     path: Path,
     *,
-    encoder: Encoder,
+    encoders: Sequence[Encoder],
     seeds: Sequence[int] = range(5),
     limit: int | None = None,
     progress: Progress = no_progress,
@@ -84,6 +84,7 @@ def evaluate_entities(
 
     Args:
         path: JSON Lines (.gz or not) with ``sentence``, ``start``, ``end``, ``phrase`` and ``label``.
+        encoders: One row has the mean over all of them, as for an encoder that was trained with several seeds.
         seeds: One clustering each.
         limit: Only the first so many mentions.
 
@@ -93,26 +94,31 @@ def evaluate_entities(
     mentions = read_lines(path, _entity, limit)
     gold = numbered([mention.label for mention in mentions])
     kinds = int(gold.max()) + 1
-    vectors, cut = encode_mentions(encoder, mentions, progress)
     phrase, linked = phrases_and_links(mentions)
-    spaces = {"": vectors, ", smoothed": smoothed(vectors, phrase, linked)}
+    encoded = [encode_mentions(encoder, mentions, progress) for encoder in encoders]
+    spaces = {
+        "": [vectors for vectors, _ in encoded],
+        ", smoothed": [smoothed(vectors, phrase, linked) for vectors, _ in encoded],
+    }
     methods: dict[str, Callable[[Floats, int, int], Clusters]] = {"K-means": kmeans, "mixture": _mixture}
     rows = {
-        method + space: scored(gold, [cluster(points, kinds, seed) for seed in seeds])
+        method + space: scored(
+            gold, [cluster(points, kinds, seed) for points in spaces[space] for seed in seeds]
+        )
         for method, cluster in methods.items()
-        for space, points in spaces.items()
+        for space in spaces
     }
     return Table(
         task="entities",
         data=str(path),
         size={"mentions": len(mentions), "labels": kinds},
-        bundle=encoder.bundle,
+        bundle=", ".join(encoder.bundle for encoder in encoders),
         protocol=PROTOCOL,
         seeds=seeds,
         rows=rows,
         main=MAIN,
         published=known(path, PUBLISHED),
-        more={"phrases": int(phrase.max()) + 1, "links": len(linked), "cut_windows": cut},
+        more={"phrases": int(phrase.max()) + 1, "links": len(linked), "cut_windows": encoded[0][1]},
     )
 
 

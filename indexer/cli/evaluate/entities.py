@@ -3,33 +3,88 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
+from indexer.cli.train.shared import corpus_option, steps_option
 from indexer.cli.work import working
+
+if TYPE_CHECKING:
+    from indexer.progress import Progress
+    from indexer.settings import Settings
 
 
 @command()
 @data_option("JSON Lines with sentence, start, end, phrase and label.")
 @limit_option("mentions")
 @seeds_option
+@click.option("--adapt", type=click.IntRange(0), default=0, metavar="N",
+              help="First train on the mentions of the file, N times with another seed; never on labels.")  # fmt: skip
+@corpus_option
+@steps_option(300)
 @json_option
 @pass_app
-def entities(app: App, data: Path, limit: int | None, seeds: int, as_json: bool) -> None:
+def entities(
+    app: App,
+    data: Path,
+    limit: int | None,
+    seeds: int,
+    adapt: int,
+    corpus: tuple[Path, ...],
+    steps: int,
+    as_json: bool,
+) -> None:
     """Cluster mentions and compare the clusters with kinds of entities.
 
     As in UCTopic: a mention is encoded in its sentence, the number of clusters is the true one, labels are only
     used to score. Prints accuracy and NMI of K-means and of a Gaussian mixture, each on the vectors as they are
-    and smoothed over phrases named side by side, with published figures where the file is a known one.
+    and smoothed over phrases named side by side, with published figures where the file is a known one. With --adapt,
+    half of the lessons are the mentions of the file, the others from --corpus; the trained bundles stay.
 
     \b
     Examples:
       indexer evaluate entities --data wnut2017.jsonl.gz
       indexer evaluate entities --data bc5cdr.jsonl.gz --seeds 3 --json
+      indexer evaluate entities --data wnut2017.jsonl.gz --adapt 3 --corpus articles.jsonl
     """
     from trainer.evaluation.entities import evaluate_entities
 
-    encoder = encoder_of(app.settings())
-    with working(app, resumable=False) as progress:
-        found = evaluate_entities(data, encoder=encoder, seeds=range(seeds), limit=limit, progress=progress)
+    settings = app.settings()
+    with working(app) as progress:
+        bundles = [settings.bundle]
+        if adapt:
+            bundles = _adapted(settings, data, corpus, steps, adapt, progress)
+        found = evaluate_entities(
+            data,
+            encoders=[encoder_of(settings, bundle) for bundle in bundles],
+            seeds=range(seeds),
+            limit=limit,
+            progress=progress,
+        )
     show(found, as_json=as_json)
+
+
+def _adapted(
+    settings: Settings, data: Path, corpus: tuple[Path, ...], steps: int, times: int, progress: Progress
+) -> list[str]:
+    """Names of bundles that were trained on the file."""
+    from models.registry import Registry
+    from trainer.loop import TrainConfig
+    from trainer.train import Order, Sources, train_bundle
+
+    base = Registry(settings.home).get(settings.bundle)
+    names = []
+    for seed in range(times):
+        order = Order(
+            f"{base.name}-{data.name.partition('.')[0]}-{seed}",
+            TrainConfig(steps=steps, seed=seed),
+            tagger=settings.tagger,
+            threads=settings.threads,
+        )
+        sources, last = Sources(corpus, mentions=(data,)), seed == times - 1
+        made = train_bundle(base, sources, order, home=settings.home, keep_mined=not last, progress=progress)
+        names.append(made.name)
+    return names

@@ -45,13 +45,13 @@ def seeds_option(function: F) -> F:
     )(function)  # fmt: skip
 
 
-def encoder_of(settings: Settings) -> Encoder:
-    """The encoder that the settings name."""
+def encoder_of(settings: Settings, bundle: str = "") -> Encoder:
+    """The encoder of a bundle, by default of the one that the settings name."""
     # Imported here: the help must not wait for it.
     from models.load import load_encoder
 
     return load_encoder(
-        settings.bundle, home=settings.home, backend=settings.backend, threads=settings.threads
+        bundle or settings.bundle, home=settings.home, backend=settings.backend, threads=settings.threads
     )
 
 

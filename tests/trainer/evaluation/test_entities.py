@@ -51,7 +51,7 @@ def data(tmp_path):
 
 def test_kinds_that_lie_apart_are_found(data):
     encoder = KindEncoder()
-    found = evaluate_entities(data, encoder=encoder, seeds=range(2)).as_json()
+    found = evaluate_entities(data, encoders=[encoder], seeds=range(2)).as_json()
     assert found["task"] == "entities"
     assert (found["mentions"], found["labels"], found["phrases"], found["links"]) == (36, 2, 25, 12)
     assert list(found["rows"]) == ["K-means", "K-means, smoothed", "mixture", "mixture, smoothed"]
@@ -123,5 +123,5 @@ def test_bad_lines_are_named(tmp_path, changed, message):
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps(good) + "\n" + json.dumps(good | changed) + "\n")
     with pytest.raises(InputError) as caught:
-        evaluate_entities(path, encoder=HashEncoder())
+        evaluate_entities(path, encoders=[HashEncoder()])
     assert str(caught.value).startswith(f"{path}:2: {message}")
