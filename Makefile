@@ -5,10 +5,12 @@ BIN := .venv/bin
 BENCH_BIN := .venv-bench/bin
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
+DATA ?= data
+TABLES_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check format bench tables lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +33,9 @@ format: .venv/installed  ## format the code and sort the imports
 
 bench: .venv-bench/installed  ## compare with KeyBERT and BERTopic; BENCH_ARGS="--help" lists the options
 	@$(BENCH_BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+tables: .venv/installed  ## measure everything that files in DATA allow, and write docs/results.md
+	@$(BIN)/python -m benchmarks.tables --data "$(DATA)" $(TABLES_ARGS)
 
 # The lock files hold versions and hashes for Linux and macOS, and no address.
 # Versions stay where they can; `make lock UPGRADE=--upgrade` takes the newest ones.

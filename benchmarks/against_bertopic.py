@@ -14,23 +14,29 @@ from benchmarks.process import Conditions, Measured, run
 from benchmarks.table import Row
 from indexer.collection import Collection
 from trainer.evaluation.clustering import agreement, numbered
-from trainer.evaluation.coherence import LEADING, npmi_coherence, word_diversity, words_of
+from trainer.evaluation.coherence import LEADING, leading_words, npmi_coherence, word_diversity, words_of
 
 TITLE = "Topics; BERTopic with the same encoder and its own defaults"
 SEED = 42
 
 
-def compare(file: Path, documents: int, scratch: Path, repeat: int, conditions: Conditions) -> list[Row]:
-    """Measure in turns, `repeat` times with another seed each; give median times and mean agreement."""
+def compare(
+    file: Path, documents: int, scratch: Path, repeat: int, conditions: Conditions, topics: str = ""
+) -> list[Row]:
+    """Measure in turns, `repeat` times with another seed each; give median times and mean agreement.
+
+    Args:
+        topics: How many are asked for, of each program; empty leaves it to them.
+    """
     programs: dict[str, Callable[[int], Measured]] = {
         "indexer index: keyphrases and storing too": lambda turn: _index(
-            file, scratch / f"bertopic-index-{turn}", conditions
+            file, scratch / f"bertopic-index-{turn}", conditions, topics
         ),
         "BERTopic, fixed seed (UMAP in one thread)": lambda turn: run(
-            "bertopic_topics", file, SEED + turn, conditions=conditions
+            "bertopic_topics", file, SEED + turn, topics, conditions=conditions
         ),
         "BERTopic, no seed (UMAP in all threads)": lambda _: run(
-            "bertopic_topics", file, "none", conditions=conditions
+            "bertopic_topics", file, "none", topics, conditions=conditions
         ),
     }
     runs: dict[str, list[Measured]] = {name: [] for name in programs}
@@ -41,9 +47,9 @@ def compare(file: Path, documents: int, scratch: Path, repeat: int, conditions: 
     return [_row(name, measured, file, documents, bertopic) for name, measured in runs.items()]
 
 
-def _index(file: Path, home: Path, conditions: Conditions) -> Measured:
+def _index(file: Path, home: Path, conditions: Conditions, topics: str) -> Measured:
     """Run the indexer; the leading phrases are read afterwards, so that nothing of it is timed."""
-    measured = run("index", file, home, conditions=conditions)
+    measured = run("index", file, home, "main", topics, conditions=conditions)
     with Collection.open(home=home, create=False) as collection:
         measured.answer["phrases"] = [topic.phrases for topic in collection.topics()]
     return measured
@@ -77,6 +83,14 @@ def _agreement(topic_of: Mapping[str, object], file: Path) -> Row:
 def _coherence(topics: Sequence[Sequence[str]], file: Path) -> Row:
     """Of the ten leading phrases of each topic: NPMI in whole documents, and the share of distinct words."""
     leading = [phrases[:LEADING] for phrases in topics]
-    values = npmi_coherence(leading, [words_of(text) for text in texts(file)])
-    known = [value for value in values if not isnan(value)] or [nan]  # a topic with one phrase has no pair
-    return {"NPMI": fmean(known), "diversity": word_diversity(leading)}
+    read = [words_of(text) for text in texts(file)]
+    return {
+        "NPMI": _mean(npmi_coherence(leading, read)),
+        "NPMI of words": _mean(npmi_coherence(leading_words(leading), read)),
+        "diversity": word_diversity(leading),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Of the topics that have a pair."""
+    return fmean([value for value in values if not isnan(value)] or [nan])

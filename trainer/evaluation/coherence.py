@@ -82,6 +82,16 @@ def npmi_coherence(topics: Topics, texts: Sequence[Words]) -> list[float]:
     return [_mean([npmi(found[a], found[b], len(texts)) for a, b in combinations(some, 2)]) for some in forms]
 
 
+def leading_words(topics: Topics) -> list[list[str]]:
+    """The first distinct words of each topic's leading phrases, so that it can be compared with one of single words.
+
+    A phrase stands in fewer texts than its words do: two phrases that belong together may well never meet in one.
+    """
+    return [
+        list(dict.fromkeys(word for phrase in some for word in words_of(phrase)))[:LEADING] for some in topics
+    ]
+
+
 # -- near in meaning ----------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ PROTOCOL = (
 )
 MEANING = {
     "npmi": ("NPMI", "leading phrases stand in the same documents; -1 to 1"),
+    "npmi_words": ("NPMI of the words", "the same of the phrases' first ten words, as for topics of words"),
     "cosine": ("embedding coherence", "leading phrases are near in meaning; -1 to 1"),
     "intrusion": ("intruders found", "a phrase of another topic stands out; one in six by chance"),
     "diversity": ("word diversity", "share of distinct words, all topics together"),
@@ -96,6 +97,7 @@ def evaluate_topics(
     texts = [coherence.words_of(document.content) for document in documents]
     by_topic = {
         "npmi": coherence.npmi_coherence(phrases, texts),
+        "npmi_words": coherence.npmi_coherence(coherence.leading_words(phrases), texts),
         "cosine": coherence.embedding_coherence(vectors),
         "intrusion": coherence.intrusion(phrases, vectors, seed=SEED),
         "diversity_in_topic": [coherence.word_diversity([some]) for some in phrases],

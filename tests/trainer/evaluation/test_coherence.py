@@ -11,6 +11,7 @@ from trainer.evaluation.coherence import (
     embedding_coherence,
     informativeness,
     intrusion,
+    leading_words,
     npmi,
     npmi_coherence,
     occurrences,
@@ -136,3 +137,8 @@ def test_informativeness_by_hand():
     assert heat == pytest.approx((1 / length + 1) / 2)
     assert none == 0.0
     assert math.isnan(nothing)
+
+
+def test_leading_words_are_those_of_the_first_phrases():
+    topics = [["heat pumps", "power plant", "Plants", "heat"], ["a b c d e f", "g h i j k l"], []]
+    assert leading_words(topics) == [["heat", "pump", "power", "plant"], list("abcdefghij"), []]

@@ -1,0 +1,183 @@
+"""Measure every table that the data at hand allows, untrained and trained side by side, and write docs/results.md.
+
+    python -m benchmarks.tables --data DIR
+    python -m benchmarks.tables --data DIR --only entities --trainings 3
+
+Files are known by their names (those of `TASKS`); whatever is not there is left out. Each measurement is one
+`indexer evaluate … --json` in a process of its own. Its answer is kept in build/tables, under a hash of the code and of
+the command: stopped, the same call goes on, and what has not changed is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.hardware import cpu_model, physical_cores
+from models.load import DEFAULT
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results.md"
+BUILD = ROOT / "build" / "tables"
+CODE = ("indexer", "models", "trainer")
+BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+UNTRAINED = "minilm-base"
+GENERAL = ("arxiv_abstracts", "medical_abstracts", "sotu_paragraphs")  # the other lessons when adapting
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One table: a task on a file.
+
+    Attributes:
+        file: The beginning of its name.
+        columns: Metrics to show; all where empty.
+        adapted: Whether an encoder adapted to the file, without labels, is measured too.
+    """
+
+    task: str
+    file: str
+    options: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    adapted: bool = False
+
+
+F1 = ("f1@5", "f1@10", "f1@15")
+TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_idf", "without_topic")
+TASKS = (
+    Measurement("entities", "wnut2017", adapted=True),
+    Measurement("entities", "bc5cdr", adapted=True),
+    Measurement("keyphrases", "inspec_test", columns=F1),
+    Measurement("keyphrases", "semeval2017", columns=F1),
+    Measurement("keyphrases", "semeval2010_full", columns=F1),
+    Measurement("keyphrases", "krapivin", columns=F1),
+    Measurement("phrases", "bird"),
+    Measurement("phrases", "ppdb_filtered"),
+    Measurement("phrases", "ppdb."),
+    Measurement("texts", "stackoverflow"),
+    Measurement("texts", "googlenews_ts"),
+    Measurement("topics", "arxiv_sample600", ("--topics", "10"), TOPICS),
+    Measurement("topics", "arxiv_abstracts", ("--limit", "3000"), TOPICS),
+    Measurement("topics", "20newsgroups", ("--limit", "4000", "--topics", "20"), TOPICS),
+    Measurement("search", "arxiv_abstracts", ("--limit", "3000")),
+)
+
+
+def main() -> None:
+    options = _options()
+    start = time.perf_counter()
+    parts = [part for one in TASKS if one.task in options.only for part in _measured(one, options)]
+    minutes = (time.perf_counter() - start) / 60
+    head = (
+        f"Made by `make tables`: {cpu_model()}, {physical_cores()} cores, {time.strftime('%Y-%m-%d')}, "
+        f"{minutes:.0f} minutes of it new. ± is the spread over seeds, or a bootstrap; `--json` has everything."
+    )
+    page = RESULTS.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    RESULTS.write_text(f"{before}{BEGIN}\n{head}\n{''.join(parts)}\n{END}{after}", encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.tables",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = sorted({one.task for one in TASKS})
+    parser.add_argument("--data", type=Path, required=True, help="folder; files are found below it by name")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=names, help=",".join(names))
+    parser.add_argument("--bundles", type=lambda text: text.split(","), default=[UNTRAINED, DEFAULT])
+    parser.add_argument("--trainings", type=int, default=0, help="adapt to each set of entities, N seeds")
+    parser.add_argument("--steps", type=int, default=300, help="of each of these trainings")
+    parser.add_argument("--home", type=Path, default=BUILD / "home", help="where bundles are kept")
+    return parser.parse_args()
+
+
+def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
+    """The table of one file as Markdown; nothing where the file is missing."""
+    data = _find(options.data, one.file)
+    if data is None:
+        print(f"{one.task} {one.file}: not in {options.data}", file=sys.stderr)
+        return
+    answers = {
+        bundle: _evaluate(one, data, bundle, (), options.home) for bundle in dict.fromkeys(options.bundles)
+    }
+    if one.adapted and options.trainings:
+        general = [found for name in GENERAL if (found := _find(options.data, name))]
+        more = ["--adapt", str(options.trainings), "--steps", str(options.steps)]
+        more += [part for path in general for part in ("--corpus", str(path))]
+        name = f"{DEFAULT}, adapted ({options.trainings} trainings)"
+        answers[name] = _evaluate(one, data, DEFAULT, more, options.home)
+    yield _rendered(one, data, answers)
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    return next(
+        (path for path in sorted(folder.rglob(f"{name}*.jsonl*" if "." not in name else f"{name}*"))), None
+    )
+
+
+def _evaluate(one: Measurement, data: Path, bundle: str, more: Sequence[str], home: Path) -> dict[str, Any]:
+    """One measurement, or what is kept of it."""
+    command = ["evaluate", one.task, "--data", str(data), *one.options, *more, "--bundle", bundle, "--json"]
+    kept = BUILD / f"{one.task}-{one.file.strip('.')}-{_hash([_code(), data.stat().st_mtime, *command])}.json"
+    if not kept.exists():
+        print("indexer", *command, file=sys.stderr, flush=True)
+        done = subprocess.run(
+            [Path(sys.executable).with_name("indexer"), "--home", str(home), *command],
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(done.stdout)
+    answer: dict[str, Any] = json.loads(kept.read_bytes())
+    return answer
+
+
+def _code() -> str:
+    """Changes with the program."""
+    files = [path for part in CODE for path in sorted((ROOT / part).rglob("*")) if path.is_file()]
+    return _hash([path.read_bytes() for path in files if path.suffix in (".py", ".json", ".safetensors")])
+
+
+def _hash(said: Sequence[object]) -> str:
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:12]
+
+
+def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) -> str:
+    first = next(iter(answers.values()))
+    digits = 2 if one.columns == F1 else 3
+    rows: list[dict[str, str]] = []
+    for bundle, answer in answers.items():
+        for name, figures in answer["rows"].items():
+            shown = {m: _cell(figures[m], digits) for m in one.columns or figures if m in figures}
+            rows.append({"encoder": bundle, "": name, **shown})
+    for name, figures in first["published"].items():
+        rows.append({"encoder": "published", "": name, **{m: f"{v:.{digits}f}" for m, v in figures.items()}})
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [columns, ["---"] * len(columns), *([row.get(key, "") for key in columns] for row in rows)]
+    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options])
+    return (
+        f"\n### {one.task}: {one.file.strip('.')}\n\n`{command}`. Protocol: {first['protocol']}.\n\n{body}\n"
+    )
+
+
+def _cell(figure: dict[str, float | None], digits: int) -> str:
+    if figure["mean"] is None:
+        return "-"
+    spread = f" ± {figure['spread']:.{digits}f}" if figure["spread"] else ""
+    return f"{figure['mean']:.{digits}f}{spread}"
+
+
+if __name__ == "__main__":
+    main()
