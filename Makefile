@@ -7,10 +7,11 @@ PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
 DATA ?= data
 TABLES_ARGS ?=
+TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench tables lock clean
+.PHONY: help demo test check format bench tables bundle lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +37,18 @@ bench: .venv-bench/installed  ## compare with KeyBERT and BERTopic; BENCH_ARGS="
 
 tables: .venv/installed  ## measure everything that files in DATA allow, and write docs/results.md
 	@$(BIN)/python -m benchmarks.tables --data "$(DATA)" $(TABLES_ARGS)
+
+# Texts whose licences let the weights be shipped.
+TEXTS = $(foreach name,arxiv_abstracts medical_abstracts sotu_paragraphs,\
+	--corpus $(firstword $(shell find -L "$(DATA)" -name "$(name).jsonl*")))
+LICENCE = Apache-2.0 (the base model). Trained on arXiv titles and abstracts (CC0 1.0), State of the Union addresses \
+	(public domain) and medical abstracts (CC BY-SA 3.0)
+
+bundle: .venv/installed  ## train the shipped encoder anew, from the texts in DATA
+	@$(BIN)/indexer --home build/bundle --bundle minilm-base train uctopic $(TEXTS) --name minilm-phrases \
+		--licence "$(strip $(LICENCE))" $(TRAIN_ARGS)
+	@rm -rf models/bundles/minilm-phrases
+	@cp -r build/bundle/bundles/minilm-phrases models/bundles/
 
 # The lock files hold versions and hashes for Linux and macOS, and no address.
 # Versions stay where they can; `make lock UPGRADE=--upgrade` takes the newest ones.

@@ -88,12 +88,32 @@ class PairSampler:
         source = int(draw.choice(len(self._shares), p=self._shares))
         partners, kind = self._partners[source], draw.random()
         if kind < self._mix.coordination and partners.coordinated >= self._size:
-            rows = partners.side_by_side(self._size, draw)
+            return self._siblings(source, draw)
         elif kind > 1 - self._mix.neighbours:
             rows = partners.neighbours(self._size, draw)
         else:
             rows = partners.anywhere(self._size, draw)
         return self._views(self._mix.sources[source], rows, draw)
+
+    def _siblings(self, source: int, draw: np.random.Generator) -> PairBatch:
+        """Pairs of phrases named side by side, each where it stands in another text, or alone.
+
+        Their own sentence is not shown: it names both, and what matches there is the sentence, not the kind of thing.
+        """
+        mined, partners = self._mix.sources[source], self._partners[source]
+        cuts: list[tuple[str, Span, bool]] = []
+        phrases: list[tuple[str, str]] = []
+        for pair in partners.side_by_side(self._size, draw):
+            surfaces = [_surface(*mined.mention(row)) for row in pair]
+            phrases.append((surfaces[0].lower(), surfaces[1].lower()))
+            for row, surface in zip(pair, surfaces, strict=True):
+                other = partners.elsewhere(row, draw)
+                if other is None or draw.random() < ALONE:
+                    cuts.append((surface, (0, len(surface)), False))
+                else:
+                    cuts.append((*window(*mined.mention(other), draw), draw.random() < MASKED))
+        views = view_all(self._words, cuts)
+        return PairBatch(views[0::2], views[1::2], phrases)
 
     def _views(self, source: Mined, rows: list[tuple[int, int]], draw: np.random.Generator) -> PairBatch:
         cuts: list[tuple[str, Span, bool]] = []  # text, mention, masked; anchor and positive in turns

@@ -70,6 +70,12 @@ class Partners:
         rows = self._together[draw.choice(len(self._together), size, replace=False)]
         return [(a, b) if draw.random() < 0.5 else (b, a) for a, b in rows.tolist()]
 
+    def elsewhere(self, row: int, draw: np.random.Generator) -> int | None:
+        """A mention of the same phrase in another text, if there is one."""
+        run = int(np.searchsorted(self._runs, row, side="right")) - 1
+        _, other = self._pair(run, draw)
+        return None if self._runs[run] <= other < self._runs[run + 1] else other
+
     def _pair(self, run: int, draw: np.random.Generator) -> tuple[int, int]:
         """A mention of the run, and one of the same phrase in another text; itself if there is none."""
         phrase = self._phrase[run]

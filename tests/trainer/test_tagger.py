@@ -10,19 +10,10 @@ from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document
 from indexer.text import Preparer
 from indexer.text.parallel import without_torch
-from trainer.tagger import (
-    TaggerConfig,
-    Word,
-    evaluate,
-    example,
-    main,
-    new_pipeline,
-    passages,
-    read_conllu,
-    rewrite,
-    train,
-    word_vectors,
-)
+from trainer.tagger.__main__ import main
+from trainer.tagger.model import TaggerConfig, evaluate, new_pipeline, train
+from trainer.tagger.treebank import Word, example, passages, read_conllu, rewrite
+from trainer.tagger.vectors import word_vectors
 
 CONLLU = """\
 # newdoc id = one
