@@ -45,9 +45,9 @@ class TrainConfig:
         patience: Steps without a better dev score after which to stop; 0 = never.
     """
 
-    steps: int = 1_300
+    steps: int = 600
     budget_s: float = 0.0
-    learning_rate: float = 5e-5
+    learning_rate: float = 1e-4
     weight_decay: float = 0.01
     warmup: int = 50
     clip_norm: float = 1.0

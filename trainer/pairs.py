@@ -39,8 +39,8 @@ class Mix:
 
     sources: Sequence[Mined]
     shares: Sequence[float]
-    coordination: float = 0.1
-    neighbours: float = 0.0
+    coordination: float = 0.5
+    neighbours: float = 0.3
 
 
 @dataclass(frozen=True)

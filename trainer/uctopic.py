@@ -28,7 +28,7 @@ GROUP = (
 HELD_BACK = 1 << 30  # dev batches have numbers that no step reaches
 DEV_BATCHES = 4
 KEEP_DOCUMENTS = 16  # of them in each step
-KEEP_WEIGHT = 2.0
+KEEP_WEIGHT = 4.0
 
 
 class UCTopic:

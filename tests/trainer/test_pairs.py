@@ -68,9 +68,16 @@ def test_pairs_are_of_one_phrase_and_a_batch_has_each_phrase_once(words, mined):
         assert len(set(phrases)) == len(phrases) == 4
 
 
-def test_coordination_pairs_are_of_two_phrases(words, mined):
+def test_siblings_are_never_shown_together(words, mined):
     sampler = PairSampler(Mix([mined], [1.0], coordination=1), words, size=2, seed=0)
-    assert all(anchor != positive for anchor, positive in sampler.batch(0).phrases)
+    for number in range(20):
+        batch = sampler.batch(number)
+        assert all(anchor != positive for anchor, positive in batch.phrases)
+        for anchor, positive, (_, name) in zip(batch.anchors, batch.positives, batch.phrases, strict=True):
+            sibling = words.ids([name])[0].tolist()
+            assert surfaces(words, positive) in (sibling, [words.mask] * len(sibling))
+            shown = anchor.ids.tolist()
+            assert all(shown[at : at + len(sibling)] != sibling for at in range(len(shown)))
 
 
 def test_a_batch_comes_from_one_source(words, mined, tmp_path):

@@ -28,7 +28,7 @@ from indexer.cli.train.shared import (
               help="A target whose phrases are known: JSON Lines with sentence, start, end.")  # fmt: skip
 @name_option("uctopic")
 @budget_option
-@steps_option(1300)
+@steps_option(600)
 @click.option("--ccl", type=click.IntRange(2), metavar="K",
               help="Learn from the K clusters of the texts themselves instead of from pairs.")  # fmt: skip
 @lora_option
