@@ -23,6 +23,7 @@ from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import TEMPERATURE, triplet
 from trainer.mining import Mined
+from trainer.precision import fast
 from trainer.texts import Texts, TextView
 from trainer.uctopic import device_of, padded
 
@@ -143,7 +144,8 @@ def read(network: Network, views: Sequence[TextView], padding: int) -> tuple[Ten
     ids, mask = padded([view.ids for view in views], padding)
     ids, mask = ids.to(device_of(network)), mask.to(device_of(network))
     shares = mask / mask.sum(dim=1, keepdim=True)
-    documents, tokens, _ = network(ids, mask, mask.float(), shares, attention=False)
+    with fast(ids.device):
+        documents, tokens, _ = network(ids, mask, mask.float(), shares, attention=False)
     return nn.functional.normalize(documents.float(), dim=-1), tokens.float()
 
 

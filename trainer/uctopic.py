@@ -21,6 +21,7 @@ from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import different_phrases, info_nce, kept_as_before
 from trainer.pairs import PairSampler, View
+from trainer.precision import fast
 
 GROUP = (
     24  # views of like length in one pass, so that little is padded: a tenth, against four with all in one
@@ -107,8 +108,9 @@ class UCTopic:
         ids, mask = padded([np.array(ids) for ids in documents], self._padding)
         ids, mask = ids.to(device_of(self.network)), mask.to(device_of(self.network))
         shares = mask / mask.sum(dim=1, keepdim=True)
-        vectors: Tensor = self.network(ids, mask, mask.float(), shares, attention=False)[0]
-        return vectors
+        with fast(ids.device):
+            vectors: Tensor = self.network(ids, mask, mask.float(), shares, attention=False)[0]
+        return vectors.float()
 
 
 def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
@@ -123,12 +125,11 @@ def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
         for row, view in enumerate(some):
             inside[row, view.first : view.last] = 1 / (view.last - view.first)
         mask, inside = mask.to(device), inside.to(device)
-        tokens = network(ids.to(device), mask, mask.float(), mask.float(), attention=False)[
-            1
-        ]  # [group, length, dims]
-        found.append(torch.einsum("bl,bld->bd", inside.to(tokens.dtype), tokens))
+        with fast(device):
+            _, tokens, _ = network(ids.to(device), mask, mask.float(), mask.float(), attention=False)
+        found.append(torch.einsum("bl,bld->bd", inside, tokens.float()))  # tokens: [group, length, dims]
     back = torch.tensor(np.argsort(order), device=device)
-    return torch.cat(found)[back].float()
+    return torch.cat(found)[back]
 
 
 def padded(texts: Sequence[np.ndarray], padding: int) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,7 @@
 """The whole way from texts to a bundle, on a tiny network."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -75,3 +76,30 @@ def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypa
         return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)
 
     assert likeness(10.0) > likeness(0.0) + 0.05
+
+
+def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
+    def losses(name):
+        order = Order(name, replace(CONFIG, steps=5, learning_rate=1e-3), threads=1)
+        made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path / "home")
+        return [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
+
+    whole = losses("float32")
+    monkeypatch.setattr("trainer.precision.multiplies_bfloat16", lambda: True)
+    half = losses("bfloat16")
+    assert half != whole
+    assert half == pytest.approx(whole, rel=0.05)
+
+
+def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
+    def stages(order):
+        seen = []
+        train_bundle(bundle, sources, order, home=tmp_path, progress=lambda stage, *_: seen.append(stage))
+        return seen
+
+    order, sources = Order("mine", replace(CONFIG, steps=5), threads=1), Sources(mentions=(spans,))
+    assert stages(order)
+    assert not stages(order)
+    assert stages(replace(order, config=replace(CONFIG, steps=6)))
+    spans.write_text(spans.read_text() * 2)  # another file
+    assert stages(replace(order, config=replace(CONFIG, steps=6)))
