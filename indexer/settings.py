@@ -82,7 +82,9 @@ class Settings(BaseSettings):
         "have 1 to 64 letters, digits, - and _, and begin with a letter or digit",
     )
     bundle: Annotated[str, _matching(r"\S(.*\S)?")] = _setting(
-        "minilm-base", "Encoder for a new collection: the name of a bundle, or its folder.", "name a bundle"
+        "minilm-phrases",
+        "Encoder for a new collection: the name of a bundle, or its folder.",
+        "name a bundle",
     )
     backend: Backend = _setting(
         "auto",

@@ -11,12 +11,8 @@ from models.encoder import WindowEncoder
 from models.hardware import physical_cores
 from models.registry import Registry
 
-DEFAULT = "minilm-base"
 
-
-def load_encoder(
-    name: str = DEFAULT, *, home: Path, backend: str = "auto", threads: int = 0
-) -> WindowEncoder:
+def load_encoder(name: str, *, home: Path, backend: str = "auto", threads: int = 0) -> WindowEncoder:
     """Load the encoder of a bundle.
 
     Args:

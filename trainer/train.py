@@ -39,7 +39,7 @@ from trainer.uctopic import UCTopic
 BATCH = 96  # pairs
 CCL_RATE = SEKE_RATE = 1e-5  # learning rates; the papers'
 TARGET_SHARE = 0.5  # of the batches, when there is a target
-KEPT_WINDOWS = 2_000  # texts whose document vectors should stay
+KEPT_TEXTS = 6_000  # whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
 TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke"]
@@ -162,7 +162,7 @@ def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: 
         pieces = base.window_tokens
         return KeyphraseContrast(network, words, mix.sources, pieces=pieces, encoder=order.whole, seed=seed)
     pairs = PairSampler(mix, words, size=BATCH, seed=seed)
-    return UCTopic(network, words, pairs, _windows(mix, words, seed), seed=seed)
+    return UCTopic(network, words, pairs, _kept_texts(mix, words, seed), seed=seed)
 
 
 def _heads(recipe: Recipe) -> Tensors:
@@ -195,7 +195,11 @@ def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progres
     folder = folder / _hash([_stamp(path), given, tagger])
     if not (folder / "done").exists():
         progress("mine", 0, None)
-        found = given_mentions([path]) if given else found_in(_documents(path), tagger=tagger)
+        found = (
+            given_mentions([path])
+            if given
+            else found_in(_documents(path), tagger=tagger, workers=physical_cores())
+        )
         mine(found, folder)
         (folder / "done").touch()
     return Mined.open(folder)
@@ -212,15 +216,18 @@ def _documents(path: Path) -> Iterator[Document]:
             yield item
 
 
-def _windows(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
-    """Word pieces of some texts, three neighbouring sentences each."""
+def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
+    """Word pieces of what people search in and with: three sentences (half of them), one, or a phrase."""
     draw = np.random.default_rng([seed, 2])
-    each = KEPT_WINDOWS // len(mix.sources)
-    texts = [
-        " ".join(source.sentence(at + more) for more in range(3) if at + more < source.size)
-        for source in mix.sources
-        for at in draw.choice(source.size, min(each, source.size), replace=False).tolist()
-    ]
+    texts: list[str] = []
+    for source in mix.sources:
+        size = KEPT_TEXTS // len(mix.sources) // 4
+        long = draw.integers(0, source.size, 2 * size).tolist()
+        texts += [" ".join(source.sentence(n) for n in range(at, min(at + 3, source.size))) for at in long]
+        texts += [source.sentence(at) for at in draw.integers(0, source.size, size).tolist()]
+        for row in draw.integers(0, len(source.mentions), size).tolist():
+            sentence, (start, end) = source.mention(row)
+            texts.append(sentence[start:end])
     return [[*words.prefix, *ids[:KEPT_PIECES].tolist(), *words.suffix] for ids in words.ids(texts)]
 
 
@@ -258,6 +265,7 @@ def _write(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     save_file(weights, folder / ADAPTER)
+    (folder / ADAPTER).chmod(0o644)  # written for its owner alone
     write_bundle(bundle, folder)
     (folder / "curve.json").write_text(json.dumps(steps) + "\n")
     draw(steps, folder / "curve.png")

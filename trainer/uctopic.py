@@ -6,7 +6,7 @@ What differs from the paper, and why:
   of one pass of LUKE for each mention: indexing has to be fast.
 - The positive may be the phrase standing alone, so that phrases can be searched without a context.
 - No masked-language-model loss: the packaged encoder has no such head.
-- Document vectors are held where they were: they come from the same layers, and are good already.
+- Document vectors are held where they were, those of queries too: they come from the same layers, and are good already.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GROUP = (
 )
 HELD_BACK = 1 << 30  # dev batches have numbers that no step reaches
 DEV_BATCHES = 4
-KEEP_DOCUMENTS = 16  # of them in each step
+KEEP_DOCUMENTS = 24  # of them in each step
 KEEP_WEIGHT = 4.0
 
 

@@ -162,7 +162,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         ),
         setting("collection", "NAME", "Collection to work on.  [default: main]"),
         setting("engine", "NAME|URL", "'local' is the only one in this version.  [default: local]"),
-        setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-base]"),
+        setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-phrases]"),
         setting(
             "backend", "NAME",
             "auto, torch-fp32, torch-bf16, torch (GPU), onnx-fp32 or onnx-int8.  [default: auto]",

@@ -161,10 +161,11 @@ def with_own(run, home):
 def test_models_are_listed(run, with_own):
     rows = as_json(run("models", "--json", home=with_own))
     assert {(row["name"], row["where"], row["used"]) for row in rows} >= {
-        ("mine", "home", False), ("minilm-base", "shipped", True),
+        ("mine", "home", False), ("minilm-base", "shipped", False),
+        ("minilm-phrases", "shipped", True),
     }  # fmt: skip
     shown = run("models", home=with_own).stdout
-    assert any(line.startswith("*  minilm-base") for line in shown.splitlines())
+    assert any(line.startswith("*  minilm-phrases") for line in shown.splitlines())
 
 
 def test_a_bundle_that_cannot_be_used_says_why(run, with_own):

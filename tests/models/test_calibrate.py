@@ -122,7 +122,7 @@ def test_candidates_are_pairs_and_triples_without_stop_words():
 
 
 def test_the_shipped_sample_fits_the_encoder(tmp_path):
-    encoder = load_encoder(home=tmp_path, backend="onnx-int8", threads=1)
+    encoder = load_encoder("minilm-base", home=tmp_path, backend="onnx-int8", threads=1)
     sample = Sample.of(encoder)
     assert max(encoder.count_tokens([window.text for window in sample.windows])) <= encoder.window_tokens
     assert len(sample.gold) == module.DOCUMENTS
@@ -236,4 +236,4 @@ def test_torch_is_the_float32_where_onnx_cannot_be(bundle, tmp_path, quick, monk
 
 def test_an_unknown_backend_lists_those_there_are(tmp_path):
     with pytest.raises(BackendUnavailable, match=r"no backend 'tensorflow'\. Available: auto, torch-fp32"):
-        load_encoder(home=tmp_path, backend="tensorflow")
+        load_encoder("minilm-base", home=tmp_path, backend="tensorflow")

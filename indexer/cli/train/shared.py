@@ -79,4 +79,5 @@ def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) ->
         return
     say(f"Bundle '{bundle.name}' is in {bundle.folder}.")
     say(f"{bundle.scores['held_back']:.0%} of what was held back is answered right.")
+    app.flags.pop("bundle", None)  # where training began
     say(f"Index with it: {app.again(f'index SOURCE --bundle {bundle.name} --collection NAME')}")
