@@ -44,16 +44,12 @@ class Miner(Protocol):
 
 
 def read_documents(path: Path, limit: int | None = None) -> list[Document]:
-    """The documents of a file, the first `limit` of them.
+    """The documents among the first `limit` records of a file. What cannot be indexed (no text, say) is left out.
 
     Raises:
-        InputError: A record cannot be used, or there is none.
+        InputError: There is none.
     """
-    documents = []
-    for item in islice(read([path]), limit):
-        if isinstance(item, InputError):
-            raise item
-        documents.append(item)
+    documents = [item for item in islice(read([path]), limit) if isinstance(item, Document)]
     if not documents:
         raise InputError(f"{path}: there is no document in it.")
     return documents
