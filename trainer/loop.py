@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -182,6 +182,3 @@ def _restore(state: dict[str, Any], parameters: list[nn.Parameter], optimizer: t
         for parameter, value in zip(parameters, state["parameters"], strict=True):
             parameter.copy_(value)
     optimizer.load_state_dict(state["optimizer"])
-
-
-Listener = Callable[[Step], None]

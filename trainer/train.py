@@ -114,9 +114,7 @@ def train_bundle(
     mined = home / "training" / "mined"
     mix = _mix(sources, mined, order.tagger, progress)
     fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
-    work = (
-        mined.parent / f"{order.name}-{asked}"
-    )  # the same order on the same files goes on in the same place
+    work = mined.parent / f"{order.name}-{asked}"  # a killed run goes on in the same place
     work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
     network = Network(base)
