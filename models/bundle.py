@@ -62,7 +62,7 @@ class Bundle:
             folder: config.json, tokenizer.json, model.safetensors).
         window_tokens: Longest window, in word pieces without the special ones.
         adapter: How adapter.safetensors is merged: ``{"scale": alpha / rank}``. Empty without an adapter.
-        heads: Names of further networks that stand in the adapter and are not needed for encoding.
+        heads: Names of the matrices that stand in the adapter beside the layers; see `models.weights`.
         trained_on: Fingerprint of the training data, empty for an untrained base.
         scores: Measured figures, by task.
         created: ISO date and time.

@@ -15,7 +15,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from indexer.errors import BundleIncompatible
 from models.bundle import Bundle, Pooling
-from models.weights import Weights, load_weights
+from models.weights import DOCUMENTS, Weights, load_weights, read_heads
 
 COUNTING = "indexer_counting"
 
@@ -109,6 +109,8 @@ class Network(nn.Module):
         self._parameters_of_base = dict(model.named_parameters())
         # Of an encoder-decoder only the encoder reads.
         self.transformer = model.get_encoder() if config.is_encoder_decoder else model
+        head = read_heads(bundle).get(DOCUMENTS)
+        self.documents = nn.Parameter(torch.eye(self.dims) if head is None else torch.from_numpy(head.copy()))
         self.eval()
 
     @property
@@ -150,7 +152,8 @@ class Network(nn.Module):
                     received.add(matrix)
         tokens = mean_of([given.hidden_states[layer] for layer in self.pooling.span_layers])
         whole = mean_of([given.hidden_states[layer] for layer in self.pooling.document_layers])
-        document = torch.matmul(shares.to(whole.dtype).unsqueeze(1), whole).squeeze(1)  # [batch, dims]
+        mean = torch.matmul(shares.to(whole.dtype).unsqueeze(1), whole).squeeze(1)  # [batch, dims]
+        document = mean @ self.documents.to(mean.dtype)
         return document, tokens, received.total
 
 

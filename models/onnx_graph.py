@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from indexer.errors import BackendUnavailable, BundleIncompatible
+from models.backends import Floats
 from models.bundle import Bundle
 from models.weights import Weights
 
@@ -119,7 +120,9 @@ class Shape:
         )
 
 
-def build(bundle: Bundle, weights: Weights, *, quantised: int = 0) -> onnx.ModelProto:
+def build(
+    bundle: Bundle, weights: Weights, *, documents: Floats | None = None, quantised: int = 0
+) -> onnx.ModelProto:
     """Write the graph of a bundle.
 
     Inputs: ``ids`` int64 [batch, length]; ``words`` and ``shares`` float [length], as in `models.backends.Batch`
@@ -127,6 +130,7 @@ def build(bundle: Bundle, weights: Weights, *, quantised: int = 0) -> onnx.Model
 
     Args:
         weights: The merged weights.
+        documents: float32 [dims, dims], the head `models.weights.DOCUMENTS`, if the bundle has it.
         quantised: 0 for float32; otherwise the largest int8 weight. 127 uses all of it. CPUs without VNNI add
             two products in 16 bits, which overflow beyond 63.
 
@@ -139,7 +143,7 @@ def build(bundle: Bundle, weights: Weights, *, quantised: int = 0) -> onnx.Model
     prefix = f"{shape.family}."
     weights = {name.removeprefix(prefix): value for name, value in weights.items()}
     try:
-        return _Writer(shape, weights, quantised).model(bundle)
+        return _Writer(shape, weights, quantised).model(bundle, documents)
     except KeyError as error:
         raise BundleIncompatible(f"The base model of bundle '{bundle.name}' lacks weight {error}.") from error
 
@@ -158,7 +162,7 @@ class _Writer:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
-    def model(self, bundle: Bundle) -> onnx.ModelProto:
+    def model(self, bundle: Bundle, documents: Floats | None) -> onnx.ModelProto:
         dims = self.shape.dims
         batch_and_length = self.op("Shape", "ids")
         self.by_heads = self.op(
@@ -190,7 +194,11 @@ class _Writer:
             "Reshape", self.mean([hidden[at] for at in bundle.pooling.document_layers]), self.by_text
         )
         self.op("Identity", tokens, to="tokens")  # [batch, length, dims]
-        self.op("MatMul", "shares", whole, to="document")  # [batch, dims]
+        if documents is None:
+            self.op("MatMul", "shares", whole, to="document")  # [batch, dims]
+        else:
+            mean = self.op("MatMul", "shares", whole)
+            self.op("MatMul", mean, self.constant(documents), to="document")
         self.op("Mul", self.op("Sum", *received), "words", to="received")  # [batch, length]
 
         graph = helper.make_graph(

@@ -37,8 +37,9 @@ class LoraLinear(nn.Module):
 
 
 def add_lora(network: Network, rank: int) -> None:
-    """Put LoRA beside every linear layer of the transformer's layers, and let nothing else change."""
+    """Put LoRA beside every linear layer of the transformer's layers; only it and the head of documents may change."""
     network.requires_grad_(False)
+    network.documents.requires_grad = True
     for name, module in list(network.named_modules()):
         if isinstance(module, nn.Linear) and (".layer." in name or ".layers." in name):
             parent, _, child = name.rpartition(".")
@@ -46,9 +47,13 @@ def add_lora(network: Network, rank: int) -> None:
 
 
 def only_layers(network: Network) -> None:
-    """Let the transformer's layers change, and nothing else: vectors of word pieces that no batch has would lag."""
+    """Let the transformer's layers change, and the head of documents.
+
+    Word vectors stay: those of word pieces that no batch has would lag behind.
+    """
     for name, parameter in network.named_parameters():
         parameter.requires_grad = ".layer." in name or ".layers." in name
+    network.documents.requires_grad = True
 
 
 def adapter_of(network: Network, bundle: Bundle) -> Tensors:

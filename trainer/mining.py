@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.analysis.linking import links
+from indexer.analysis.linking import coordinated, short_forms
 from indexer.batches import batches
 from indexer.errors import NotEnoughData
 from indexer.records import Document, Prepared
@@ -91,7 +91,12 @@ def _given(line: Line) -> tuple[str, Span]:
 
 
 def _found(sentence: str, mentions: Sequence[Span], document: int | None = None) -> Found:
-    return Found(sentence, tuple(mentions), tuple(links(sentence, mentions)), document)
+    return Found(
+        sentence,
+        tuple(mentions),
+        (*coordinated(sentence, mentions), *short_forms(sentence, mentions)),
+        document,
+    )
 
 
 # -- on disk ------------------------------------------------------------------------------------------------

@@ -44,6 +44,11 @@ class Partners:
         """How many pairs there are of phrases named side by side."""
         return len(self._together)
 
+    @property
+    def repeated(self) -> int:
+        """How many phrases two texts or more have."""
+        return int((np.diff(self._of_phrase) > 1).sum())
+
     def anywhere(self, size: int, draw: np.random.Generator) -> Pairs:
         """Pairs of `size` different phrases, frequent ones more often."""
         size = min(size, len(self._weights))

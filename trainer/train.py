@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -26,19 +26,21 @@ from models.hardware import physical_cores
 from models.network import Network
 from models.registry import Registry
 from models.tokens import WordPieces
-from models.weights import HEADS, KEYPHRASES, read_heads
+from models.weights import DOCUMENTS, HEADS, KEYPHRASES, read_heads
 from trainer.adapters import Tensors, adapter_of, add_lora, only_layers
 from trainer.ccl import ClusterContrast
 from trainer.curve import draw
 from trainer.loop import Recipe, Step, TrainConfig, train
 from trainer.mining import Mined, found_in, given_mentions, mine
 from trainer.pairs import Mix, PairSampler
+from trainer.partners import Partners
 from trainer.seke import KeyphraseContrast
 from trainer.uctopic import UCTopic
 
 BATCH = 96  # pairs
 CCL_RATE = SEKE_RATE = 1e-5  # learning rates; the papers'
-TARGET_SHARE = 0.5  # of the batches, when there is a target
+TARGET_SHARE = 0.5  # of the batches, when there is a target; less where that would be
+TARGET_EPOCHS = 5  # or more for each phrase that two of its texts have: a small one is learned by heart
 KEPT_TEXTS = 6_000  # whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
 TRAINING = "training.json"
@@ -112,7 +114,7 @@ def train_bundle(
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
     mined = home / "training" / "mined"
-    mix = _mix(sources, mined, order.tagger, progress)
+    mix = _mix(sources, mined, order, progress)
     fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
     work = mined.parent / f"{order.name}-{asked}"  # a killed run goes on in the same place
     work.mkdir(exist_ok=True)
@@ -125,7 +127,7 @@ def train_bundle(
     network.to("cuda" if torch.cuda.is_available() else "cpu")
     recipe = _recipe(base, network, words, mix, order)
     steps = _run(recipe, network, order.config, work, progress)
-    heads = {**read_heads(base), **_heads(recipe)}
+    heads = {**read_heads(base), **_heads(network, recipe)}
     bundle = replace(
         base,
         name=order.name,
@@ -163,29 +165,40 @@ def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: 
     return UCTopic(network, words, pairs, _kept_texts(mix, words, seed), seed=seed)
 
 
-def _heads(recipe: Recipe) -> Tensors:
-    """What was trained beside the encoder."""
+def _heads(network: Network, recipe: Recipe) -> Tensors:
+    """What was trained beside the layers."""
+    found: Tensors = {}
+    documents = network.documents.detach().cpu().numpy().astype(np.float16)
+    if not np.array_equal(documents, np.eye(len(documents))):
+        found[DOCUMENTS] = documents
     if isinstance(recipe, KeyphraseContrast):
-        return {KEYPHRASES: recipe.weights.detach().cpu().numpy().astype(np.float16)}
-    return {}
+        found[KEYPHRASES] = recipe.weights.detach().cpu().numpy().astype(np.float16)
+    return found
 
 
-def _mix(sources: Sources, folder: Path, tagger: str, progress: Progress) -> Mix:
-    """Mine what is not mined yet, each file for itself; half of the batches are from the target."""
+def _mix(sources: Sources, folder: Path, order: Order, progress: Progress) -> Mix:
+    """Mine what is not mined yet, each file for itself."""
+    tagger = order.tagger
     general = [_mined(path, False, folder, tagger, progress) for path in sources.corpus]
     targets = [
         *(_mined(path, False, folder, tagger, progress) for path in sources.target),
         *(_mined(path, True, folder, tagger, progress) for path in sources.mentions),
     ]
-    wanted = 0.0 if not targets else TARGET_SHARE if general else 1.0
+    return Mix([*general, *targets], shares(general, targets, order.config.steps))
+
+
+def shares(general: Sequence[Mined], targets: Sequence[Mined], steps: int) -> list[float]:
+    """Share of the batches of each source: half for the targets together, less where they have few pairs."""
     sizes = [
-        math.sqrt(len(mined.phrases)) for mined in general
+        math.sqrt(len(mined.phrases) - 1) for mined in general
     ]  # a large one counts for more, but less than it is
-    shares = [
-        *((1 - wanted) * size / sum(sizes) for size in sizes),
-        *(wanted / len(targets) for _ in targets),
+    wanted = [
+        min(TARGET_SHARE / len(targets), TARGET_EPOCHS * Partners(mined).repeated / (BATCH * steps))
+        for mined in targets
     ]
-    return Mix([*general, *targets], shares)
+    if not general:
+        return [1 / len(targets) for _ in targets]
+    return [*((1 - sum(wanted)) * size / sum(sizes) for size in sizes), *wanted]
 
 
 def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:

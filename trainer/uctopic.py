@@ -28,8 +28,8 @@ GROUP = (
 )
 HELD_BACK = 1 << 30  # dev batches have numbers that no step reaches
 DEV_BATCHES = 4
-KEEP_DOCUMENTS = 24  # of them in each step
-KEEP_WEIGHT = 4.0
+KEEP_DOCUMENTS = 32  # of them in each step
+KEEP_WEIGHT = 10.0
 
 
 class UCTopic:

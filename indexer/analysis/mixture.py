@@ -24,7 +24,7 @@ from indexer.encoding import Floats
 
 DIMS = 50  # principal components kept, as for topics
 SAMPLE = 8_000  # vectors that are fitted on; the shared covariance has 1,275 numbers
-RESTARTS = 10  # the start with the highest likelihood is kept
+RESTARTS = 40  # the start with the highest likelihood is kept
 STEPS = 300  # of EM, at most
 ENOUGH = (
     1e-5  # nats per vector; EM ends when a step gains less. At 1e-4 it stops on the way out of a bad start

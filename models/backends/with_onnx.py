@@ -71,9 +71,10 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
     import onnx  # here: only the first start pays for it
 
     from models.onnx_graph import build
-    from models.weights import load_weights
+    from models.weights import DOCUMENTS, load_weights, read_heads
 
-    model = build(bundle, load_weights(bundle), quantised=largest)
+    head = read_heads(bundle).get(DOCUMENTS)
+    model = build(bundle, load_weights(bundle), documents=head, quantised=largest)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

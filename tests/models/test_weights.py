@@ -7,7 +7,7 @@ from safetensors.numpy import save_file
 from indexer.encoding import Window
 from indexer.errors import BundleIncompatible, BundleMissing
 from models.bundle import ADAPTER, read_bundle, write_bundle
-from models.weights import load_weights, merge, read_safetensors
+from models.weights import DOCUMENTS, HEADS, load_weights, merge, read_safetensors
 from tests.models.conftest import encoder_of
 
 
@@ -110,3 +110,17 @@ def test_an_adapter_changes_the_vectors_as_a_merged_base_does(bundle, base, tmp_
     )
     assert plain.mentions @ with_adapter.mentions.T < 0.999
     assert adapted.fingerprint != bundle.fingerprint
+
+
+@pytest.mark.parametrize("name", ["torch-fp32", "onnx-fp32", "onnx-int8"])
+def test_the_head_of_documents_turns_their_vectors_and_nothing_else(bundle, tmp_path, name):
+    """A head that swaps the two halves of the dimensions."""
+    head = np.roll(np.eye(32, dtype=np.float16), 16, axis=1)
+    write_bundle(bundle, tmp_path / "headed")
+    save_file({HEADS + DOCUMENTS: head}, tmp_path / "headed" / ADAPTER)
+    plain, headed = (encoder_of(one, name, tmp_path) for one in (bundle, read_bundle(tmp_path / "headed")))
+    before, after = (one.encode([Window("the heat pump", ((4, 13),))])[0] for one in (plain, headed))
+    assert after.document == pytest.approx(np.roll(before.document, 16), abs=1e-6)
+    assert np.array_equal(after.mentions, before.mentions)
+    assert headed.encode_texts(["heat"]) == pytest.approx(np.roll(plain.encode_texts(["heat"]), 16), abs=1e-6)
+    assert np.array_equal(headed.encode_phrases(["heat"]), plain.encode_phrases(["heat"]))

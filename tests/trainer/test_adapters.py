@@ -64,7 +64,9 @@ def test_lora_begins_where_the_base_is(bundle):
     plain, changed = Network(bundle), Network(bundle)
     add_lora(changed, 2)
     assert torch.allclose(outputs(plain), outputs(changed), atol=1e-6)
-    assert sum(p.requires_grad for p in changed.parameters()) == 2 * 6 * 2  # layers, linears, a and b
+    assert (
+        sum(p.requires_grad for p in changed.parameters()) == 2 * 6 * 2 + 1
+    )  # layers, linears, a and b; documents
 
 
 def test_eight_bits_by_hand():

@@ -46,6 +46,10 @@ def test_neighbours_stand_in_few_texts(mined):
     assert PER_DOCUMENT < 10
 
 
+def test_phrases_of_two_texts_or_more_are_counted(mined):
+    assert Partners(mined).repeated == 10
+
+
 def test_side_by_side_is_in_either_order(mined):
     partners = Partners(mined)
     assert partners.coordinated == 10

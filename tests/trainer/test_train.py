@@ -9,7 +9,8 @@ from indexer.encoding import Window
 from models.registry import Registry
 from tests.models.conftest import encoder_of
 from trainer.loop import TrainConfig
-from trainer.train import Order, Sources, train_bundle
+from trainer.mining import Found, mine
+from trainer.train import Order, Sources, shares, train_bundle
 
 CONTEXTS = {
     "heat pump": "the warm house is safe and the {} is warm .",
@@ -103,3 +104,25 @@ def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
     assert stages(replace(order, config=replace(CONFIG, steps=6)))
     spans.write_text(spans.read_text() * 2)  # another file
     assert stages(replace(order, config=replace(CONFIG, steps=6)))
+
+
+def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_heart(tmp_path):
+    """Ten phrases that two texts have are seen five times: 50 pairs of the 96 of each step."""
+
+    def source(name, phrases):
+        found = []
+        for document, begin in enumerate(("one", "two other")):
+            words = [f"w{number}" for number in range(phrases)]
+            text = " ".join([begin, *words, "end"])
+            spans = tuple((at := text.index(f" {word} ") + 1, at + len(word)) for word in words)
+            found.append(Found(text, spans, (), document))
+        return mine(found, tmp_path / name)
+
+    small, nine_times_as_large = source("small", 4), source("large", 36)
+    target = source("target", 10)
+    general = [small, nine_times_as_large]
+    assert shares(general, [], 10) == pytest.approx([1 / 4, 3 / 4])
+    assert shares(general, [target], 1) == pytest.approx([1 / 8, 3 / 8, 1 / 2])
+    rest = 1 - 50 / 960
+    assert shares(general, [target], 10) == pytest.approx([rest / 4, rest * 3 / 4, 50 / 960])
+    assert shares([], [target, small], 10) == [0.5, 0.5]

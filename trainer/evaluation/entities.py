@@ -3,7 +3,7 @@
 Each mention has a vector in its sentence; the vectors are clustered into as many clusters as there are kinds, and the
 clusters are compared with the kinds. Four rows, all from the same vectors: K-means, as published, and a Gaussian
 mixture (`indexer.analysis.mixture`), each on the vectors as they are and smoothed over the mentions of a phrase and
-the phrases named side by side with it (`indexer.analysis.linking`).
+the phrases named side by side with it, short forms standing for their long forms (`indexer.analysis.linking`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.analysis.linking import links, smoothed
+from indexer.analysis.linking import Related, coordinated, short_forms, smoothed
 from indexer.analysis.mixture import fit_mixture
 from indexer.batches import batches
 from indexer.encoding import Encoder, Floats, Window
@@ -94,11 +94,11 @@ def evaluate_entities(
     mentions = read_lines(path, _entity, limit)
     gold = numbered([mention.label for mention in mentions])
     kinds = int(gold.max()) + 1
-    phrase, linked = phrases_and_links(mentions)
+    phrase, related = phrases_and_relations(mentions)
     encoded = [encode_mentions(encoder, mentions, progress) for encoder in encoders]
     spaces = {
         "": [vectors for vectors, _ in encoded],
-        ", smoothed": [smoothed(vectors, phrase, linked) for vectors, _ in encoded],
+        ", smoothed": [smoothed(vectors, phrase, related) for vectors, _ in encoded],
     }
     methods: dict[str, Callable[[Floats, int, int], Clusters]] = {"K-means": kmeans, "mixture": _mixture}
     rows = {
@@ -118,7 +118,12 @@ def evaluate_entities(
         rows=rows,
         main=MAIN,
         published=known(path, PUBLISHED),
-        more={"phrases": int(phrase.max()) + 1, "links": len(linked), "cut_windows": encoded[0][1]},
+        more={
+            "phrases": int(phrase.max()) + 1,
+            "links": len(related.linked),
+            "short_forms": len(related.short),
+            "cut_windows": encoded[0][1],
+        },
     )
 
 
@@ -140,17 +145,23 @@ def _entity(line: Line) -> Entity:
     return Entity(line, sentence, start, end, line.name("label"))
 
 
-def phrases_and_links(mentions: Sequence[Entity]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The phrase of each mention, by normal form: int [n]; and pairs of phrases that are linked: int [m, 2]."""
+def phrases_and_relations(mentions: Sequence[Entity]) -> tuple[NDArray[np.intp], Related]:
+    """The phrase of each mention, by normal form: int [n]; and what the sentences say of these phrases."""
     order: dict[str, int] = {}
     surfaces = [mention.sentence[mention.start : mention.end] for mention in mentions]
-    phrase = [order.setdefault(normal_form(text) or text, len(order)) for text in surfaces]
-    pairs = [
-        (phrase[members[first]], phrase[members[second]])
-        for sentence, members in _by_sentence(mentions).items()
-        for first, second in links(sentence, [(mentions[at].start, mentions[at].end) for at in members])
-    ]
-    return np.array(phrase, np.intp), np.array(pairs, np.intp).reshape(-1, 2)
+    phrase = np.array([order.setdefault(normal_form(text) or text, len(order)) for text in surfaces], np.intp)
+    together: list[tuple[int, int]] = []  # rows
+    short: list[tuple[int, int]] = []
+    for sentence, members in _by_sentence(mentions).items():
+        spans = [(mentions[at].start, mentions[at].end) for at in members]
+        together += [(members[a], members[b]) for a, b in coordinated(sentence, spans)]
+        short += [(members[a], members[b]) for a, b in short_forms(sentence, spans)]
+    return phrase, Related(_phrases(phrase, together + short), _phrases(phrase, short))
+
+
+def _phrases(phrase: NDArray[np.intp], rows: list[tuple[int, int]]) -> NDArray[np.intp]:
+    """Pairs of phrases for pairs of rows."""
+    return phrase[np.array(rows, np.intp).reshape(-1, 2)]
 
 
 def encode_mentions(

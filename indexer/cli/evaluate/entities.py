@@ -42,7 +42,7 @@ def entities(
     As in UCTopic: a mention is encoded in its sentence, the number of clusters is the true one, labels are only
     used to score. Prints accuracy and NMI of K-means and of a Gaussian mixture, each on the vectors as they are
     and smoothed over phrases named side by side, with published figures where the file is a known one. With --adapt,
-    half of the lessons are the mentions of the file, the others from --corpus; the trained bundles stay.
+    up to half of the lessons are the mentions of the file, the others from --corpus; the trained bundles stay.
 
     \b
     Examples:

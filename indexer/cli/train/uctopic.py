@@ -23,7 +23,7 @@ from indexer.cli.train.shared import (
 @command()
 @corpus_option
 @click.option("--target", type=SOURCE, multiple=True, metavar="SOURCE",
-              help="Texts that the encoder is wanted for: half of the lessons come from them.")  # fmt: skip
+              help="Texts that the encoder is wanted for: up to half of the lessons come from them.")  # fmt: skip
 @click.option("--mentions", type=SOURCE, multiple=True, metavar="FILE",
               help="A target whose phrases are known: JSON Lines with sentence, start, end.")  # fmt: skip
 @name_option("uctopic")

@@ -10,7 +10,7 @@ from hash_encoder import HashEncoder
 from indexer.encoding import Window
 from indexer.errors import InputError
 from indexer.windows import unit
-from trainer.evaluation.entities import Entity, encode_mentions, evaluate_entities, phrases_and_links
+from trainer.evaluation.entities import Entity, encode_mentions, evaluate_entities, phrases_and_relations
 from trainer.evaluation.lines import Line
 
 
@@ -95,16 +95,19 @@ def test_a_mention_longer_than_a_window_is_an_error():
         encode_mentions(HashEncoder(), [mention])
 
 
-def test_phrases_by_normal_form_and_links_between_them():
+def test_phrases_by_normal_form_and_what_is_said_of_them():
     mentions = [
         entity("Cats and Dogs", "Cats"),
         entity("the cat", "the cat"),
         entity("Cats and Dogs", "Dogs"),
         entity("...", "..."),
+        entity("heart failure (HF)", "HF"),
+        entity("heart failure (HF)", "heart failure"),
     ]
-    phrase, linked = phrases_and_links(mentions)
-    assert phrase.tolist() == [0, 0, 1, 2]
-    assert linked.tolist() == [[0, 1]]
+    phrase, related = phrases_and_relations(mentions)
+    assert phrase.tolist() == [0, 0, 1, 2, 3, 4]
+    assert related.linked.tolist() == [[0, 1], [4, 3]]
+    assert related.short.tolist() == [[4, 3]]
 
 
 @pytest.mark.parametrize(
