@@ -28,8 +28,9 @@ MENTIONS = [
 
 
 @pytest.fixture
-def tiny(tmp_path):
+def tiny(tmp_path, monkeypatch):
     """A home with a bundle that trains in no time."""
+    monkeypatch.setenv("INDEXER_THREADS", "1")  # two would wait for the tests beside this one
     base = write_base(tmp_path / "base")
     pooling = Pooling(span_layers=(1, 2), document_layers=(2,))
     bundle = Bundle(name="tiny", base={"folder": str(base)}, pooling=pooling, window_tokens=32)
