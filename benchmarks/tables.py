@@ -96,7 +96,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", type=lambda text: text.split(","), default=names, help=",".join(names))
     parser.add_argument("--bundles", type=lambda text: text.split(","), default=[UNTRAINED, TRAINED])
     parser.add_argument("--trainings", type=int, default=0, help="adapt to each set of entities, N seeds")
-    parser.add_argument("--steps", type=int, default=300, help="of each of these trainings")
+    parser.add_argument("--steps", type=int, default=150, help="of each of these trainings")
     parser.add_argument("--home", type=Path, default=BUILD / "home", help="where bundles are kept")
     return parser.parse_args()
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
+NEARNESS = 0.4  # what a standard deviation nearer to the centroid is worth, as an exponent
 SUPPORT = 0.7  # how much the company of its words counts for a phrase
 WORDS_BONUS = {1: 0.4, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
 
@@ -29,15 +31,22 @@ class PhraseCount:
     vector: Floats
 
 
+class Candidate(NamedTuple):
+    """A phrase that may stand for a topic."""
+
+    score: float
+    phrase: str
+    surface: str
+    near: float  # cosine to the centroid
+
+
 @dataclass
 class LabelMaker:
     """Collects phrases one by one (any number of them), then names all topics together."""
 
     centroids: Mapping[str, Floats]  # topic id ► float32 [dims], unit length
     sizes: Mapping[str, int]  # topic id ► documents
-    _best: dict[str, list[tuple[float, str, str]]] = field(
-        default_factory=dict
-    )  # heaps: score, phrase, surface
+    _best: dict[str, list[Candidate]] = field(default_factory=dict)  # heaps
 
     def add(self, count: PhraseCount) -> None:
         """Take a phrase into account."""
@@ -46,42 +55,58 @@ class LabelMaker:
         for topic, sentences in count.topics.items():
             if topic not in self.centroids or (sentences < 2 and self.sizes.get(topic, 0) >= 20):
                 continue
-            entry = (self._score(topic, sentences, total, surface, count.vector), count.phrase, surface)
+            near = float(np.dot(count.vector, self.centroids[topic]))
+            entry = Candidate(self._score(topic, sentences, total, surface), count.phrase, surface, near)
             heap = self._best.setdefault(topic, [])
             (heapq.heappush if len(heap) < KEPT else heapq.heappushpop)(heap, entry)
 
-    def _score(self, topic: str, sentences: int, total: int, surface: str, vector: Floats) -> float:
-        """Frequent here, rare elsewhere (class-based tf-idf), near the centroid, of a good length."""
+    def _score(self, topic: str, sentences: int, total: int, surface: str) -> float:
+        """Frequent here, rare elsewhere (class-based tf-idf), of a good length."""
         share = sentences / (total + 2)  # of all of the phrase; +2 so that a phrase seen twice is no proof
         prior = self.sizes.get(topic, 1) / max(1, sum(self.sizes.values()))
         lift = max(0.0, math.log(max(share, 1e-9) / max(prior, 1e-9))) if len(self.sizes) > 1 else 1.0
-        near = max(0.0, float(np.dot(vector, self.centroids[topic])))
         words = WORDS_BONUS.get(len(surface.split()), 0.4)  # "high-risk" is one word
-        return math.log1p(sentences) * share * lift * near**2 * words
+        return math.log1p(sentences) * share * lift * words
 
     def leading(self) -> dict[str, tuple[str, ...]]:
         """Topic id ► its leading phrases, best first; the first one is unlike the first ones of all other topics."""
-        ranked = {topic: _distinct(_supported(self._best.get(topic, []))) for topic in self.centroids}
+        ranked = {topic: _distinct(_supported(_near(self._best.get(topic, [])))) for topic in self.centroids}
         return _without_clashes(ranked, self.sizes)
 
 
-def _supported(found: Sequence[tuple[float, str, str]]) -> list[str]:
+def _near(found: Sequence[Candidate]) -> list[Candidate]:
+    """The same phrases, scored higher the nearer they are to the centroid.
+
+    Near is what is near for this topic and this encoder: one encoder's cosines spread twice as wide as another's.
+    """
+    nearness = np.array([candidate.near for candidate in found])
+    spread = float(nearness.std()) if len(found) else 0.0
+    if not spread:
+        return list(found)
+    factors = np.exp(NEARNESS * (nearness - nearness.mean()) / spread)
+    return [
+        candidate._replace(score=candidate.score * factor)
+        for candidate, factor in zip(found, factors.tolist(), strict=True)
+    ]
+
+
+def _supported(found: Sequence[Candidate]) -> list[str]:
     """Surfaces, best first, those ahead whose words stand in many other good phrases of the topic.
 
     That tells "climate models" from "wind speed", when both are frequent: climate is in the other phrases too.
     """
-    words = {surface: set(stemmed(surface).split()) for _, _, surface in found}
+    words = {surface: set(stemmed(surface).split()) for _, _, surface, _ in found}
     weight: Counter[str] = Counter()
-    for score, _, surface in sorted(found):
+    for score, _, surface, _ in sorted(found):
         weight.update(dict.fromkeys(words[surface], score))
     most = max(weight.values(), default=0.0) or 1.0
 
-    def order(entry: tuple[float, str, str]) -> tuple[float, str]:
-        score, phrase, surface = entry
+    def order(candidate: Candidate) -> tuple[float, str]:
+        score, phrase, surface, _ = candidate
         support = sum(math.sqrt(weight[w] / most) for w in words[surface]) / max(1, len(words[surface]))
         return -score * (1 - SUPPORT + SUPPORT * support), phrase
 
-    return [surface for _, _, surface in sorted(found, key=order)]
+    return [candidate.surface for candidate in sorted(found, key=order)]
 
 
 def best_surface(surfaces: Mapping[str, int]) -> str:

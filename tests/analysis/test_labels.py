@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from indexer.analysis.labels import LabelMaker, PhraseCount, best_surface, label_of
 
@@ -46,6 +47,25 @@ def test_words_that_stand_in_other_phrases_of_the_topic_come_first():
     labels.add(count("global climate", a=8))
     labels.add(count("climate system", a=8))
     assert labels.leading()["a"][0] == "climate models"
+
+
+@pytest.mark.parametrize("least", [0.2, 0.75])
+def test_the_nearer_phrase_leads_however_wide_an_encoder_spreads_cosines(least):
+    """Cosines from .2 or from .75 to .8; the nearest phrase is rarer than the others."""
+
+    def at_cosine(phrase, place, sentences):
+        cosine = least + (0.8 - least) * place
+        vector = np.float32([cosine, np.sqrt(1 - cosine**2)])
+        return PhraseCount(phrase, {phrase: sentences}, {"a": sentences}, vector)
+
+    labels = maker()
+    for phrase, place, sentences in (
+        ("wind speed", 0.2, 11),
+        ("climate models", 1, 9),
+        ("field data", 0, 10),
+    ):
+        labels.add(at_cosine(phrase, place, sentences))
+    assert labels.leading()["a"] == ("climate models", "wind speed", "field data")
 
 
 def test_a_hyphenated_word_is_one_word():

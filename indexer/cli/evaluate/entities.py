@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--adapt", type=click.IntRange(0), default=0, metavar="N",
               help="First train on the mentions of the file, N times with another seed; never on labels.")  # fmt: skip
 @corpus_option
-@steps_option(300)
+@steps_option(150)
 @json_option
 @pass_app
 def entities(
