@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -107,6 +108,7 @@ def train_bundle(
         NotEnoughData: The sources have no phrases.
         LossDiverged: The learning rate is too high.
     """
+    began = time.perf_counter()
     registry = Registry(home)
     asked = _asked(base, sources, order)
     if order.name in registry.list() and _training(registry.get(order.name)).get("asked") == asked:
@@ -126,7 +128,10 @@ def train_bundle(
         only_layers(network)
     network.to("cuda" if torch.cuda.is_available() else "cpu")
     recipe = _recipe(base, network, words, mix, order)
-    steps = _run(recipe, network, order.config, work, progress)
+    config = order.config
+    if config.budget_s:  # which is for everything, mining too
+        config = replace(config, budget_s=max(1.0, config.budget_s - (time.perf_counter() - began)))
+    steps = _run(recipe, network, config, work, progress)
     heads = {**read_heads(base), **_heads(network, recipe)}
     bundle = replace(
         base,
