@@ -36,6 +36,7 @@ from trainer.mining import Mined, found_in, given_mentions, mine
 from trainer.pairs import Mix, PairSampler
 from trainer.partners import Partners
 from trainer.seke import KeyphraseContrast
+from trainer.settle import settle
 from trainer.uctopic import UCTopic
 
 BATCH = 96  # pairs
@@ -44,6 +45,8 @@ TARGET_SHARE = 0.5  # of the batches, when there is a target; less where that wo
 TARGET_EPOCHS = 5  # or more for each phrase that two of its texts have: a small one is learned by heart
 KEPT_TEXTS = 6_000  # whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
+WINDOWS = 3_000  # whole ones, by which documents are settled too
+WINDOW_SENTENCES = 5
 TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
@@ -132,6 +135,10 @@ def train_bundle(
     if config.budget_s:  # which is for everything, mining too
         config = replace(config, budget_s=max(1.0, config.budget_s - (time.perf_counter() - began)))
     steps = _run(recipe, network, config, work, progress)
+    if order.recipe != "seke":  # which moves documents on purpose
+        progress("settle", 0, None)
+        texts = [*_kept_texts(mix, words, order.config.seed), *_windows(mix, words, base.window_tokens)]
+        settle(network, Network(base).to(network.documents.device), texts, padding=words.padding)
     heads = {**read_heads(base), **_heads(network, recipe)}
     bundle = replace(
         base,
@@ -245,6 +252,17 @@ def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
             sentence, (start, end) = source.mention(row)
             texts.append(sentence[start:end])
     return [[*words.prefix, *ids[:KEPT_PIECES].tolist(), *words.suffix] for ids in words.ids(texts)]
+
+
+def _windows(mix: Mix, words: WordPieces, pieces: int) -> list[list[int]]:
+    """Word pieces of windows as long as documents are cut into."""
+    draw = np.random.default_rng(3)
+    texts = [
+        " ".join(source.sentence(n) for n in range(at, min(at + WINDOW_SENTENCES, source.size)))
+        for source in mix.sources
+        for at in draw.integers(0, source.size, WINDOWS // len(mix.sources)).tolist()
+    ]
+    return [[*words.prefix, *ids[:pieces].tolist(), *words.suffix] for ids in words.ids(texts)]
 
 
 def _run(

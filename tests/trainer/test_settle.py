@@ -1,0 +1,42 @@
+"""Documents turned back by a matrix."""
+
+import copy
+
+import numpy as np
+import torch
+
+from models.network import Network
+from trainer.settle import settle
+
+TEXTS = [[2, *ids, 3] for ids in np.random.default_rng(0).integers(5, 20, (400, 6)).tolist()]
+
+
+def documents(network):
+    ids = torch.tensor(TEXTS)
+    ones = torch.ones_like(ids)
+    with torch.inference_mode():
+        vectors = network.eval()(ids, ones, ones.float(), ones.float() / 8, attention=False)[0]
+    return torch.nn.functional.normalize(vectors)
+
+
+def test_documents_that_were_turned_are_turned_back(bundle):
+    """Swapping dimensions is a matrix, so little is left of it: the ridge, with texts as few and alike as these."""
+    before, network = Network(bundle), Network(bundle)
+    with torch.no_grad():
+        network.documents.copy_(torch.eye(32).roll(16, dims=1))
+    assert (documents(network) * documents(before)).sum(dim=1).mean() < 0.9
+    settle(network, before, TEXTS, padding=0)
+    assert (documents(network) * documents(before)).sum(dim=1).mean() > 0.98
+
+
+def test_what_has_not_moved_stays(bundle):
+    network = Network(bundle)
+    head = copy.deepcopy(network.documents)
+    settle(network, Network(bundle), TEXTS, padding=0)
+    assert torch.allclose(network.documents, head, atol=1e-5)
+
+
+def test_without_texts_nothing_changes(bundle):
+    network = Network(bundle)
+    settle(network, Network(bundle), [], padding=0)
+    assert torch.equal(network.documents, torch.eye(32))
