@@ -45,7 +45,8 @@ TARGET_SHARE = 0.5  # of the batches, when there is a target; less where that wo
 TARGET_EPOCHS = 5  # or more for each phrase that two of its texts have: a small one is learned by heart
 KEPT_TEXTS = 6_000  # whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
-WINDOWS = 3_000  # whole ones, by which documents are settled too
+WINDOWS = 2_000  # whole ones, by which documents are settled too
+SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
 TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke"]
@@ -137,7 +138,8 @@ def train_bundle(
     steps = _run(recipe, network, config, work, progress)
     if order.recipe != "seke":  # which moves documents on purpose
         progress("settle", 0, None)
-        texts = [*_kept_texts(mix, words, order.config.seed), *_windows(mix, words, base.window_tokens)]
+        kept = _kept_texts(mix, words, order.config.seed)[::SETTLED_BY]
+        texts = [*kept, *_windows(mix, words, base.window_tokens)]
         settle(network, Network(base).to(network.documents.device), texts, padding=words.padding)
     heads = {**read_heads(base), **_heads(network, recipe)}
     bundle = replace(
