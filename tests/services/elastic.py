@@ -21,6 +21,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from elasticsearch import Elasticsearch
 from services.distribution import VERSIONS, Distribution, unpacked
 
 STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
@@ -48,6 +49,14 @@ def elasticsearch(name: str) -> Iterator[str]:
         return
     with started(unpacked(version)) as server:
         yield server.url
+
+
+def no_indices(url: str, pattern: str) -> None:
+    """Remove all indices whose names match. Not every server takes a pattern for that."""
+    with Elasticsearch(url) as client:
+        found = list(client.indices.get(index=pattern, features="aliases"))
+        if found:
+            client.indices.delete(index=found)
 
 
 @dataclass

@@ -1,0 +1,149 @@
+"""Reading rows: by id, in pages, and as streams over a point in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from indexer.batches import batches
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.rows import Row, to_vector, usable
+from indexer.errors import SearchError
+from indexer.records import Vector
+
+PAGE = 1_000
+IDS_AT_ONCE = 1_000
+KEEP_ALIVE = "5m"  # of a point in time; every page renews it
+NEVER_IN_SOURCE = [
+    "vector",
+    "centroid",
+]  # some servers leave vectors out of it: they are always asked for by name
+
+
+class Freshness:
+    """Which indices have rows that a search does not see yet, because this process wrote them a moment ago."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._stale: set[str] = set()
+
+    def wrote(self, *indices: str) -> None:
+        self._stale.update(indices)
+
+    def refresh(self, *indices: str, now: Callable[..., Any] | None = None) -> None:
+        """Make what was written visible to searches."""
+        stale = self._stale.intersection(indices)
+        if stale:
+            self._stale -= stale  # before the request: rows written meanwhile count as stale again
+            try:
+                self._cluster.insist(self._cluster.client.indices.refresh, index=sorted(stale))
+            except BaseException:
+                self._stale |= stale
+                raise
+
+
+def by_id(
+    cluster: Cluster,
+    index: str,
+    ids: Sequence[str],
+    fields: Sequence[str] | None = None,
+    *,
+    insist: bool = False,
+) -> dict[str, Row]:
+    """Rows by id, without vectors; as they are at this moment, whether a search sees them yet or not.
+
+    Args:
+        fields: Only these; all when None.
+        insist: Wait for a server that is away.
+    """
+    found: dict[str, Row] = {}
+    ask = cluster.insist if insist else cluster.ask
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        answer = ask(
+            cluster.client.mget,
+            index=index,
+            ids=some,
+            source_includes=list(fields) if fields is not None else None,
+            source_excludes=NEVER_IN_SOURCE,
+        )
+        for row in answer["docs"]:
+            if row.get("error"):
+                raise SearchError(f"{index}: {row['error'].get('reason', row['error'])}.")
+            if row["found"]:
+                found[row["_id"]] = row.get("_source", {})
+    return found
+
+
+def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:
+    """Vectors of rows that a search sees."""
+    found: dict[str, Vector] = {}
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        answer = cluster.ask(
+            cluster.client.search,
+            index=index,
+            query={"ids": {"values": some}},
+            size=len(some),
+            source=False,
+            fields=[{"field": "vector"}],
+            track_total_hits=False,
+        )
+        for hit in answer["hits"]["hits"]:
+            vector = vector_of(hit)
+            if vector is not None:
+                found[hit["_id"]] = vector
+    return found
+
+
+def vector_of(hit: Row, field: str = "vector") -> Vector | None:
+    """The vector of a hit that it was asked for."""
+    numbers = hit.get("fields", {}).get(field)
+    return to_vector(numbers) if numbers else None
+
+
+def stream(
+    cluster: Cluster,
+    index: str,
+    query: dict[str, Any],
+    *,
+    sort: Sequence[str],
+    fields: Sequence[str] | None = None,
+    vector: str | None = None,
+    page: int = PAGE,
+) -> Iterator[Row]:
+    """All hits in order, as they were when the stream began, however long it is read.
+
+    Args:
+        sort: Fields, ascending.
+        fields: Of the rows; all when None.
+        vector: Name of the vector field, when it is wanted.
+    """
+    opened = cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"]
+    after: list[Any] | None = None
+    try:
+        while True:
+            answer = cluster.ask(
+                cluster.client.search,
+                query=query,
+                size=page,
+                sort=[{name: "asc"} for name in sort],
+                search_after=after,
+                pit={"id": opened, "keep_alive": KEEP_ALIVE},
+                source=_source(fields),
+                fields=[{"field": vector}] if vector else None,
+                track_total_hits=False,
+            )
+            opened = answer["pit_id"]
+            hits = answer["hits"]["hits"]
+            yield from hits
+            if len(hits) < page:
+                return
+            after = hits[-1]["sort"]
+    finally:
+        with_error = cluster.client.options(ignore_status=404)
+        cluster.ask(with_error.close_point_in_time, id=opened)
+
+
+def _source(fields: Sequence[str] | None) -> Any:
+    if fields is None:
+        return {"excludes": NEVER_IN_SOURCE}
+    return {"includes": list(fields)} if fields else False
