@@ -12,9 +12,9 @@ _SPACE = re.compile(r"\s")
 
 
 def marks_in(marked: str, opening: str, closing: str) -> list[tuple[int, int]]:
-    """Ranges in the text without the marker characters."""
+    """Ranges of what stands between two markers, in the text without them."""
     marks, length = [], 0
-    for number, piece in enumerate(re.split(f"[{opening}{closing}]", marked)):
+    for number, piece in enumerate(re.split(f"{re.escape(opening)}|{re.escape(closing)}", marked)):
         if number % 2:  # pieces alternate: outside, inside, outside
             marks.append((length, length + len(piece)))
         length += len(piece)
