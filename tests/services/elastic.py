@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from elasticsearch import Elasticsearch
 from services.distribution import VERSIONS, Distribution, unpacked
 
 STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
-STOPPED_WITHIN = 30
 HEAP = "512m"
+GUARD = Path(__file__).parent / "guard.py"
 
 PLAIN = {
     "discovery.type": "single-node",
@@ -100,16 +100,17 @@ def started(
 
         if setup:
             setup(run)
-        with (folder / "output").open("wb") as output:
+        output = folder / "output"
+        guard = [sys.executable, GUARD, folder, user.get("user", ""), user.get("group", "")]
+        with output.open("wb") as log:
             process = subprocess.Popen(
-                [distribution.home / "bin" / "elasticsearch"],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                env=environment, cwd=folder, start_new_session=True, **user,
+                [*map(str, guard), str(distribution.home / "bin" / "elasticsearch")],
+                stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=environment,
             )  # fmt: skip
         try:
             yield Server(_ready(process, folder), folder / "config", process)
         finally:
-            _stop(process)
+            process.communicate()  # its input ends, and it ends the server
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -159,16 +160,3 @@ def _answers(url: str) -> bool:
         return error.code == 401  # security is on: somebody is there to refuse us
     except (URLError, OSError):
         return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask, then insist. The launcher and the server are one process group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is None:
-            os.killpg(process.pid, number)
-            try:
-                process.wait(STOPPED_WITHIN)
-            except subprocess.TimeoutExpired:
-                continue
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # the server, should it have outlived its launcher
