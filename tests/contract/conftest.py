@@ -40,14 +40,14 @@ def _elastic(version: str) -> Iterator[Opener]:
 
     @contextmanager
     def opened(folder: Path) -> Iterator[Engine]:
+        url = elasticsearch(version)
         prefix = f"test-{folder.name[:40].lower()}-{next(numbers)}"
         engine = ElasticEngine(connect(url), prefix, "main", DIMS)
         yield engine
         engine.close()
         no_indices(url, f"{prefix}-*")
 
-    with elasticsearch(version) as url:
-        yield opened
+    yield opened
 
 
 ENGINES: dict[str, Callable[[], AbstractContextManager[Opener]]] = {
@@ -58,7 +58,7 @@ ENGINES: dict[str, Callable[[], AbstractContextManager[Opener]]] = {
 
 
 @pytest.fixture(
-    scope="session",  # so that pytest runs all tests of one engine before the next: one server at a time
+    scope="session",  # so that pytest runs all tests of one engine before the next: a server takes seconds to start
     params=[name if name == "local" else pytest.param(name, marks=pytest.mark.live) for name in ENGINES],
 )
 def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:

@@ -1,4 +1,4 @@
-"""One real Elasticsearch for the tests of a session: started by the first that asks, stopped at the end.
+"""One real Elasticsearch at a time: started by the first test that asks, stopped at the end of the session.
 
 INDEXER_TEST_ELASTICSEARCH_8 and _9 name servers that run already (with user and password in the URL, if need be);
 tests make and remove indices there whose names begin with ``test-``. Otherwise a server is started.
@@ -6,6 +6,7 @@ tests make and remove indices there whose names begin with ``test-``. Otherwise 
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,15 +41,30 @@ PLAIN = {
 }
 
 
-@contextmanager
-def elasticsearch(name: str) -> Iterator[str]:
-    """URL of a server of this version (a key of `VERSIONS`)."""
+_running: dict[str, tuple[str, ExitStack]] = {}  # at most one: version ► URL and what stops it
+
+
+def elasticsearch(name: str) -> str:
+    """URL of a server of this version (a key of `VERSIONS`); one of another version is stopped first.
+
+    Ask for it in every test anew: another test may have needed another version meanwhile.
+    """
     version = VERSIONS[name]
     if url := os.environ.get(f"INDEXER_TEST_ELASTICSEARCH_{version.major}"):
-        yield url
-        return
-    with started(unpacked(version)) as server:
-        yield server.url
+        return url
+    if name not in _running:
+        stop()
+        stack = ExitStack()
+        _running[name] = stack.enter_context(started(unpacked(version))).url, stack
+        atexit.register(stop)
+    return _running[name][0]
+
+
+def stop() -> None:
+    """Stop the server that runs, if one does."""
+    while _running:
+        _, (_, stack) = _running.popitem()
+        stack.close()
 
 
 def no_indices(url: str, pattern: str) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ParamSpec
 from urllib.parse import unquote, urlsplit
 
-from elastic_transport import ApiResponse
 from elasticsearch import Elasticsearch
 
 from indexer.engines.elastic.problems import explained, translated
@@ -91,12 +90,12 @@ class Cluster:
         self._patience = patience
         self._pause = pause
 
-    def ask(self, call: Callable[P, ApiResponse[Any]], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def ask(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """The body of the answer to one request."""
         with translated(self.where):
             return call(*args, **kwargs).body
 
-    def insist(self, call: Callable[P, ApiResponse[Any]], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def insist(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """As `ask`, but wait for a server that is away or busy. For writing, where nobody sits and waits."""
         patience = self.patience()
         while True:
@@ -121,18 +120,18 @@ class Cluster:
         return list(answers)
 
     def version(self) -> str:
-        """Of the server; empty when we may not know. Not every server answers ``GET /``, not every user may ask nodes."""
+        """Of the server; empty when we may not know. Not every user may ask nodes, not every server answers ``GET /``."""
         try:
-            return str(self.ask(self.client.info)["version"]["number"])
+            nodes = self.ask(self.client.nodes.info, node_id="_local", filter_path="nodes.*.version")["nodes"]
+            return next((str(node["version"]) for node in nodes.values()), "")
         except EngineUnavailable:
             raise
         except SearchError:
             pass
         try:
-            nodes = self.ask(self.client.nodes.info, node_id="_local", filter_path="nodes.*.version")["nodes"]
+            return str(self.ask(self.client.info)["version"]["number"])
         except SearchError:
             return ""
-        return next((str(node["version"]) for node in nodes.values()), "")
 
     def close(self) -> None:
         self.client.close()

@@ -136,8 +136,7 @@ class ElasticEngine:
     def _labels(self) -> dict[str, str]:
         """Topic id ► readable name."""
         self._fresh.refresh(self.names.topics)
-        hits = stream(self._cluster, self.names.topics, EVERYTHING, sort=["id"], fields=["label"])
-        return {hit["_id"]: hit["_source"]["label"] for hit in hits}
+        return topics.labels(self._cluster, self.names)
 
     # -- reading ---------------------------------------------------------------------------------------------
 

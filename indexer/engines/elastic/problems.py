@@ -6,8 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from elastic_transport import ConnectionError, ConnectionTimeout, TlsError, TransportError
-from elasticsearch import ApiError, UnsupportedProductError
+from elasticsearch import (
+    ApiError,
+    ConnectionError,
+    ConnectionTimeout,
+    SSLError,
+    TransportError,
+    UnsupportedProductError,
+)
 
 from indexer.errors import (
     EngineForbidden,
@@ -37,7 +43,7 @@ def translated(where: str) -> Iterator[None]:
         ) from error
     except ApiError as error:
         raise explained(where, error.meta.status, error.body) from error
-    except TlsError as error:
+    except SSLError as error:
         raise EngineUnavailable(
             f"The certificate of {where} cannot be trusted: {error.message}.",
             hint="Name the certificate of the authority that signed it: INDEXER_CERTIFICATES=ca.crt",

@@ -10,13 +10,12 @@ from indexer.engines.elastic import bulk, rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.reading import Freshness, stream, vector_of
+from indexer.engines.elastic.reading import NEVER_IN_SOURCE, Freshness, stream, vector_of
 from indexer.engines.storable import bindable, unencodable
 from indexer.errors import WriteRefused
 from indexer.records import Topic
 
-EVERYTHING: dict[str, Any] = {"match_all": {}}
-PAGE = 10_000  # documents of a topic read at once; servers give no more
+PAGE = 10_000  # rows of one search; servers give no more
 
 
 def write(cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Topic], dims: int) -> None:
@@ -28,7 +27,7 @@ def write(cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Top
         if reason:
             raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
     fresh.refresh(names.topics)
-    before = {hit["_id"] for hit in stream(cluster, names.topics, EVERYTHING, sort=["id"], fields=[])}
+    before = {hit["_id"] for hit in _rows(cluster, names)}
     wanted = {topic.id: topic for topic in topics}
     actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in wanted.items()]
     actions += [Action("delete", names.topics, id_) for id_ in sorted(before - wanted.keys())]
@@ -56,10 +55,27 @@ def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[st
 
 def read(cluster: Cluster, names: Names) -> list[Topic]:
     """All topics, largest first."""
-    hits = stream(cluster, names.topics, EVERYTHING, sort=["id"], vector="centroid")
-    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in hits]
+    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names)]
     topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
     return sorted(topics, key=lambda topic: (-topic.size, topic.id))
+
+
+def labels(cluster: Cluster, names: Names) -> dict[str, str]:
+    """Topic id ► readable name."""
+    return {hit["_id"]: hit["_source"]["label"] for hit in _rows(cluster, names)}
+
+
+def _rows(cluster: Cluster, names: Names) -> list[Any]:
+    """There are never more topics than one search gives."""
+    answer = cluster.ask(
+        cluster.client.search,
+        index=names.topics,
+        size=PAGE,
+        source={"excludes": NEVER_IN_SOURCE},
+        fields=[{"field": "centroid"}],
+        track_total_hits=False,
+    )
+    return list(answer["hits"]["hits"])
 
 
 def documents(cluster: Cluster, names: Names, topic_id: str, limit: int) -> Ranking:
