@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,8 @@ from services.distribution import VERSIONS, Distribution, unpacked
 STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
 HEAP = "512m"
 GUARD = Path(__file__).parent / "guard.py"
+
+Run = Callable[..., None]
 
 PLAIN = {
     "discovery.type": "single-node",
@@ -86,13 +88,17 @@ class Server:
 
 @contextmanager
 def started(
-    distribution: Distribution, settings: Mapping[str, Any] | None = None, *, setup: Any = None
+    distribution: Distribution,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    setup: Callable[[Path, Run], None] | None = None,
 ) -> Iterator[Server]:
     """Start a server with an empty data folder, as another user when we are root; leave nothing behind.
 
     Args:
         settings: Added to (or replacing) those in `PLAIN`.
-        setup: Called with a function that runs a program of the distribution, before the start.
+        setup: Called before the start with the configuration folder and a function that runs a program of the
+            distribution: name, arguments, and what to type into it.
     """
     folder = Path(tempfile.mkdtemp(prefix="indexer-elasticsearch-"))
     try:
@@ -108,14 +114,14 @@ def started(
             "ES_JAVA_OPTS": f"-Xms{HEAP} -Xmx{HEAP} -XX:TieredStopAtLevel=1",
         }
 
-        def run(program: str, *arguments: str, given: str = "") -> None:
+        def run(program: str, arguments: Sequence[str], given: str = "") -> None:
             subprocess.run(
                 [distribution.home / "bin" / program, *arguments],
                 input=given, text=True, check=True, capture_output=True, env=environment, cwd=folder, **user,
             )  # fmt: skip
 
         if setup:
-            setup(run)
+            setup(folder / "config", run)
         output = folder / "output"
         guard = [sys.executable, GUARD, folder, user.get("user", ""), user.get("group", "")]
         with output.open("wb") as log:

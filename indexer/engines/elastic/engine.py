@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
@@ -24,7 +25,7 @@ from indexer.engines.elastic.indices import Names, prepare
 from indexer.engines.elastic.reading import Freshness, by_id, stream, vector_of, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.storable import bindable, unencodable
-from indexer.errors import WriteRefused
+from indexer.errors import SearchError, WriteRefused
 from indexer.records import (
     Document,
     MentionRow,
@@ -126,6 +127,8 @@ class ElasticEngine:
         self._writer.sweep()
 
     def close(self) -> None:
+        with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
+            self._fresh.refresh(*self.names.all, insist=False)
         self._cluster.close()
 
     def _carry_out(self, actions: Iterable[Action]) -> None:

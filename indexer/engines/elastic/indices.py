@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -179,9 +178,3 @@ def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int) -> No
             f"The mapping of '{alias}' is not the one it was made with: unknown fields would be let in.",
             hint="An index template of the cluster may match its name; exclude it, or choose another prefix.",
         )
-
-
-def generation_of(index: str) -> int | None:
-    """Number of the generation in the name of an index."""
-    found = re.search(r"-(\d{6,})$", index)
-    return int(found[1]) if found else None

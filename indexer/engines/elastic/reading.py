@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from indexer.batches import batches
 from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
-from indexer.errors import SearchError
 from indexer.records import Vector
 
 PAGE = 1_000
@@ -30,13 +30,18 @@ class Freshness:
     def wrote(self, *indices: str) -> None:
         self._stale.update(indices)
 
-    def refresh(self, *indices: str, now: Callable[..., Any] | None = None) -> None:
-        """Make what was written visible to searches."""
+    def refresh(self, *indices: str, insist: bool = True) -> None:
+        """Make what was written visible to searches.
+
+        Args:
+            insist: Wait for a server that is away.
+        """
         stale = self._stale.intersection(indices)
+        ask = self._cluster.insist if insist else self._cluster.ask
         if stale:
             self._stale -= stale  # before the request: rows written meanwhile count as stale again
             try:
-                self._cluster.insist(self._cluster.client.indices.refresh, index=sorted(stale))
+                ask(self._cluster.client.indices.refresh, index=sorted(stale))
             except BaseException:
                 self._stale |= stale
                 raise
@@ -68,7 +73,7 @@ def by_id(
         )
         for row in answer["docs"]:
             if row.get("error"):
-                raise SearchError(f"{index}: {row['error'].get('reason', row['error'])}.")
+                raise explained(cluster.where, 404, row)
             if row["found"]:
                 found[row["_id"]] = row.get("_source", {})
     return found
