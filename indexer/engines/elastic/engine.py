@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
 from typing import Any
 
 from indexer.batches import batches
@@ -18,11 +17,11 @@ from indexer.engines.base import (
     SearchRequest,
     WordQuery,
 )
-from indexer.engines.elastic import bulk, rows, search, topics
+from indexer.engines.elastic import bulk, mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, prepare
-from indexer.engines.elastic.reading import Freshness, by_id, stream, vector_of, vectors_by_id
+from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.storable import bindable, unencodable
 from indexer.errors import SearchError, WriteRefused
@@ -38,7 +37,7 @@ from indexer.records import (
 )
 from mappings import VectorIndex
 
-REFINED_AT_ONCE = 250  # documents, with some 30 mentions each
+REFINED_AT_ONCE = 250
 DOCUMENTS_AT_ONCE = 250
 PHRASES_AT_ONCE = 1_000
 MOST_TERMS = 10_000  # ids in one query; servers take 65,536
@@ -198,54 +197,24 @@ class ElasticEngine:
         return self._ids(self.names.documents, "id")
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
-        found: dict[str, list[MentionRow]] = {}
         self._fresh.refresh(self.names.mentions)
-        for some in batches(rows.usable(document_ids), DOCUMENTS_AT_ONCE):
-            for row in self._mention_stream("document_id", some):
-                found.setdefault(row.document_id, []).append(row)
-        for group in found.values():
-            group.sort(key=lambda row: (-row.score, row.phrase_id))
-        return [row for id_ in document_ids for row in found.get(id_, [])]
+        return mentions.of_documents(self._cluster, self.names, document_ids)
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
         self._fresh.refresh(self.names.mentions)
-        if phrase_ids is None:
-            yield from self._grouped(None, limit)
-            return
-        for some in batches(sorted(rows.usable(phrase_ids)), MOST_TERMS):
-            yield from self._grouped(some, limit)
-
-    def _grouped(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
-        stream_ = self._mention_stream("phrase_id", phrase_ids, "chance", limit=limit)
-        for _, group in groupby(stream_, key=lambda row: row.phrase_id):
-            yield list(group)
-
-    def _mention_stream(
-        self, field: str, values: Sequence[str] | None, *then: str, limit: int | None = None
-    ) -> Iterator[MentionRow]:
-        """Mention rows in order of a field; at most `limit` with one value of it carry their vector."""
-        query = EVERYTHING if values is None else {"terms": {field: list(values)}}
-        sort = [field, *then, "document_id" if field != "document_id" else "phrase_id"]
-        last, count = None, 0
-        for hit in stream(self._cluster, self.names.mentions, query, sort=sort, vector="vector"):
-            row = hit["_source"]
-            count = count + 1 if row[field] == last else 1
-            last = row[field]
-            vector = vector_of(hit) if limit is None or count <= limit else None
-            yield rows.to_mention(row) if vector is None else rows.to_mention(row, vector)
+        yield from mentions.by_phrase(self._cluster, self.names, phrase_ids, limit)
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
-        self._fresh.refresh(self.names.mentions)
+        self._fresh.refresh(self.names.documents)
         counts: dict[str, int] = {}
         for some in batches(rows.usable(phrase_ids), MOST_TERMS):
-            counting = {"terms": {"field": "phrase_id", "include": some, "size": len(some)}}
+            counting = {"terms": {"field": "phrase_ids", "include": some, "size": len(some)}}
             answer = self._cluster.ask(
                 self._cluster.client.search,
-                index=self.names.mentions,
+                index=self.names.documents,
                 size=0,
-                query={"terms": {"phrase_id": some}},
                 aggs={"counts": counting},
                 track_total_hits=False,
             )
@@ -299,5 +268,5 @@ class ElasticEngine:
         self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
     ) -> list[tuple[MentionRow, float]]:
         search.checked(vector, self.dims)
-        self._fresh.refresh(self.names.mentions)
-        return search.nearest_mentions(self._cluster, self.names, vector, limit, filters, self._vector_index)
+        self._fresh.refresh(self.names.mentions, self.names.documents)
+        return mentions.nearest(self._cluster, self.names, vector, limit, filters, self._vector_index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from indexer.batches import batches
@@ -114,7 +114,7 @@ def stream(
     fields: Sequence[str] | None = None,
     vector: str | None = None,
     page: int = PAGE,
-) -> Iterator[Row]:
+) -> Generator[Row, None, None]:
     """All hits in order, as they were when the stream began, however long it is read.
 
     Args:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -37,12 +38,6 @@ LONGEST_ID = 512  # bytes; the server takes no more
 DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 _NO_VECTOR = np.empty(0, np.float32)
-
-# What mining adds to a document: a row without it, to take it away again.
-MINED_FIELDS = (
-    "keyphrases", "keyphrases_absent", "keyphrase_keys", "keyphrase_rows", "topics", "topic_labels", "topic_weights",
-    "phrase_ids", "bundle", "run", "mined_at", "vector",
-)  # fmt: skip
 
 
 # -- documents -----------------------------------------------------------------------------------------------
@@ -134,6 +129,7 @@ def of_mined(row: MinedDocument, labels: Mapping[str, str]) -> Row:
     return {
         **of_choice(row, labels),
         "phrase_ids": [mention.phrase_id for mention in row.mentions],
+        "mention_topics": [mention.topic for mention in row.mentions],
         "bundle": row.bundle,
         "mined_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "vector": of_vector(row.vector),
@@ -151,23 +147,16 @@ def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row
             for k in row.keyphrases
         ],
         "topic_labels": label_list(topics, labels),
+        "topics": topics,
         "topic_weights": [{"topic": t.topic_id, "weight": t.weight} for t in row.topics],
+        "keyphrase_keys": keyphrase_keys(k.text for k in row.keyphrases),
         "run": row.run,
-        **_filtered_by(row),
     }
 
 
 def label_list(topics: Sequence[str], labels: Mapping[str, str]) -> list[str]:
     """Readable names of topics; of those that have none yet, nothing."""
     return [labels[topic] for topic in topics if labels.get(topic)]
-
-
-def _filtered_by(row: MinedDocument | Refinement) -> Row:
-    """What filters look at, on documents and on their mentions."""
-    return {
-        "topics": [topic.topic_id for topic in row.topics],
-        "keyphrase_keys": keyphrase_keys(k.text for k in row.keyphrases),
-    }
 
 
 def keyphrase_keys(texts: Iterable[str]) -> list[str]:
@@ -206,12 +195,12 @@ def mention_id(document_id: str, phrase_id: str) -> str:
     return blake2b(f"{document_id}\0{phrase_id}".encode(), digest_size=16).hexdigest()
 
 
-def of_mention(mention: MentionRow, row: MinedDocument, document: Mapping[str, Any]) -> Row:
-    """A mention, with what its document is filtered by, so that a filter is a part of a vector search.
+def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any]) -> Row:
+    """A mention. Its topic, and whether it is a keyphrase, stand on its document: see `Choice`.
 
     Args:
-        row: What was mined from the document.
-        document: The document's stored row; its `meta` and `numbers` are taken over.
+        document: The document's stored row; its `meta` and `numbers` are taken over, so that a filter on them is a part
+            of a vector search.
     """
     return {
         "document_id": mention.document_id,
@@ -225,21 +214,32 @@ def of_mention(mention: MentionRow, row: MinedDocument, document: Mapping[str, A
         "vector": of_vector(mention.vector),
         "meta": document.get("meta") or {},
         "numbers": document.get("numbers") or {},
-        "bundle": row.bundle,
-        **of_mention_choice(mention.phrase_id, mention.topic, row),
+        "bundle": bundle,
     }
 
 
-def of_mention_choice(phrase_id: str, topic: str | None, row: MinedDocument | Refinement) -> Row:
-    """What choosing keyphrases and topics says of a mention."""
-    return {
-        "topic": topic,
-        "keyphrase": any(keyphrase.phrase_id == phrase_id for keyphrase in row.keyphrases),
-        **_filtered_by(row),
-    }
+@dataclass(frozen=True)
+class Choice:
+    """What a document says of its mentions.
+
+    It stands there and not on the mentions, because it changes with every fit of topics, and a row with a vector is
+    dear to write again. A mention that its document does not name is left over from a killed writer, and does not count.
+    """
+
+    topics: Mapping[str, str | None]  # phrase id ► topic id, of all mentions that there are
+    keyphrases: frozenset[str]  # phrase ids
 
 
-def to_mention(row: Mapping[str, Any], vector: Vector = _NO_VECTOR) -> MentionRow:
+CHOICE_FIELDS = ["phrase_ids", "mention_topics", "keyphrase_rows.phrase_id"]
+
+
+def to_choice(row: Mapping[str, Any]) -> Choice:
+    """From a document's row, or its `CHOICE_FIELDS`."""
+    topics = dict(zip(row.get("phrase_ids", ()), row.get("mention_topics", ()), strict=True))
+    return Choice(topics, frozenset(keyphrase["phrase_id"] for keyphrase in row.get("keyphrase_rows", ())))
+
+
+def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) -> MentionRow:
     return MentionRow(
         document_id=row["document_id"],
         phrase_id=row["phrase_id"],
@@ -248,9 +248,9 @@ def to_mention(row: Mapping[str, Any], vector: Vector = _NO_VECTOR) -> MentionRo
         score=row["score"],
         places=_places(row["places"]),
         sentence=row["sentence"],
-        vector=vector,
-        topic=row["topic"],
-        keyphrase=row["keyphrase"],
+        vector=_NO_VECTOR if vector is None else vector,
+        topic=choice.topics[row["phrase_id"]],
+        keyphrase=row["phrase_id"] in choice.keyphrases,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.base import Filter, Fragment, Ranking, SearchAnswer, SearchRequest, WordQuery
+from indexer.engines.base import Fragment, Ranking, SearchAnswer, SearchRequest, WordQuery
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
@@ -20,7 +20,7 @@ from indexer.engines.elastic.reading import NEVER_IN_SOURCE, vector_of
 from indexer.engines.fragments import marks_in, pieces, worth
 from indexer.engines.storable import restored
 from indexer.errors import MappingMismatch
-from indexer.records import MentionRow, PhraseRow, Vector
+from indexer.records import PhraseRow, Vector
 
 DEEPEST = 10_000  # hits of one search, and candidates of one vector search: the server's own limits
 CANDIDATES = 200  # rows that a vector search looks at, at least, per shard
@@ -125,26 +125,31 @@ def checked(vector: Vector, dims: int) -> None:
 def nearest_phrases(
     cluster: Cluster, names: Names, vector: Vector, limit: int, vector_index: str
 ) -> list[tuple[PhraseRow, float]]:
-    hits = _near_rows(cluster, names.phrases, vector, limit, [], vector_index)
-    found = [(rows.to_phrase(hit["_source"], vector_of(hit)), cosine(hit)) for hit in hits]  # type: ignore[arg-type]
+    hits = near_rows(cluster, names.phrases, vector, limit, [], vector_index)
+    found = [
+        (rows.to_phrase(hit["_source"], near), cosine(hit))
+        for hit in hits
+        if (near := vector_of(hit)) is not None
+    ]
     return sorted(found, key=lambda pair: (-pair[1], pair[0].phrase_id))
 
 
-def nearest_mentions(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, filters: Sequence[Filter], vector_index: str
-) -> list[tuple[MentionRow, float]]:
-    hits = _near_rows(cluster, names.mentions, vector, limit, queries.of_filters(filters), vector_index)
-    found = [(rows.to_mention(hit["_source"], vector_of(hit)), cosine(hit)) for hit in hits]  # type: ignore[arg-type]
-    return sorted(found, key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id))
-
-
-def _near_rows(
-    cluster: Cluster, index: str, vector: Vector, limit: int, conditions: Sequence[Query], vector_index: str
+def near_rows(
+    cluster: Cluster,
+    index: str,
+    vector: Vector,
+    limit: int,
+    conditions: Sequence[Query],
+    vector_index: str,
+    *,
+    vectors: bool = True,
 ) -> list[Query]:
+    """The nearest rows of an index as the server gives them."""
     if limit <= 0:
         return []
-    body = _nearest(vector, limit, conditions, vector_index)
-    body |= {"_source": {"excludes": NEVER_IN_SOURCE}, "fields": ["vector"]}
+    body = _nearest(vector, limit, conditions, vector_index) | {"_source": {"excludes": NEVER_IN_SOURCE}}
+    if vectors:
+        body["fields"] = ["vector"]
     return list(cluster.search_many([(index, body)])[0]["hits"]["hits"])
 
 

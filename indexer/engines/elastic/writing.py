@@ -22,7 +22,7 @@ from indexer.records import Document, MentionRow, MinedDocument, Refinement
 
 NO_DOCUMENT = "there is no such document"
 NOT_MINED = "it has not been mined"
-MINED = ["phrase_ids", "keyphrase_rows", "meta", "numbers", "bundle"]
+MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Writer:
         failures = self._send(
             Action("index", self.names.mentions, mention_id(row.id, mention.phrase_id), body)
             for row in taken.values()
-            for mention, body in ((m, rows.of_mention(m, row, old[row.id])) for m in row.mentions)
+            for mention, body in ((m, rows.of_mention(m, row.bundle, old[row.id])) for m in row.mentions)
         )
         for failure in failures:
             body = failure.action.body or {}
@@ -108,7 +108,7 @@ class Writer:
         return [Refused(row.id, refused[row.id]) for row in mined if row.id in refused]
 
     def refine(self, refinements: Sequence[Refinement], labels: Mapping[str, str]) -> list[Refused]:
-        """Replace keyphrases and topics of mined documents, and what their mentions say of them."""
+        """Replace keyphrases and topics of mined documents; no row of mentions is written."""
         old = self._stored([row.id for row in refinements], MINED)
         refused, taken = [], {}
         for row in refinements:
@@ -118,24 +118,18 @@ class Writer:
                 refused.append(Refused(row.id, reason))
             else:
                 taken[row.id] = row
-        mentions = self._mentions_of({id_: old[id_] for id_ in taken})
-        updates, changed = [], []
-        for id_, row in taken.items():
-            changed += list(_chosen(row) ^ _chosen_before(old[id_]))
-            for key, mention in mentions[id_].items():
-                phrase = mention["phrase_id"]
-                topic = row.mention_topics.get(phrase, mention["topic"])
-                if topic != mention["topic"]:
-                    changed.append(phrase)
-                body = rows.of_mention_choice(phrase, topic, row)
-                if any(mention.get(name) != value for name, value in body.items()):
-                    updates.append(Action("update", self.names.mentions, key, body))
+        updates, changed = [], set()
+        for row in taken.values():
+            before = rows.to_choice(old[row.id])
+            topics = {
+                phrase: row.mention_topics.get(phrase, topic) for phrase, topic in before.topics.items()
+            }
+            changed |= {phrase for phrase, topic in topics.items() if topic != before.topics[phrase]}
+            changed |= _chosen(row) ^ before.keyphrases
+            body = {**rows.of_choice(row, labels), "mention_topics": list(topics.values())}
+            updates.append(Action("update", self.names.documents, row.id, body))
         self._mark(changed)
-        self._must(updates)
-        failures = self._send(
-            Action("update", self.names.documents, row.id, rows.of_choice(row, labels))
-            for row in taken.values()
-        )
+        failures = self._send(updates)
         return refused + [
             Refused(failure.action.id, NO_DOCUMENT if failure.missing else failure.reason)
             for failure in failures
@@ -173,19 +167,6 @@ class Writer:
 
     def _stored(self, ids: Iterable[str], fields: Sequence[str]) -> dict[str, Row]:
         return by_id(self.cluster, self.names.documents, list(ids), fields, insist=True)
-
-    def _mentions_of(self, documents: Mapping[str, Row]) -> dict[str, dict[str, Row]]:
-        """Document id ► mention id ► what choosing said of it."""
-        keys = {
-            mention_id(id_, phrase): id_
-            for id_, row in documents.items()
-            for phrase in row.get("phrase_ids", ())
-        }
-        fields = ["phrase_id", "topic", "keyphrase", "topics", "keyphrase_keys"]
-        found: dict[str, dict[str, Row]] = {id_: {} for id_ in documents}
-        for key, row in by_id(self.cluster, self.names.mentions, list(keys), fields, insist=True).items():
-            found[keys[key]][key] = row
-        return found
 
     def _mark(self, phrases: Iterable[str] | Iterable[set[str]]) -> None:
         """Put phrases on the list of those whose row is out of date."""
@@ -237,13 +218,10 @@ def _chosen(row: MinedDocument | Refinement) -> set[str]:
     return {keyphrase.phrase_id for keyphrase in row.keyphrases}
 
 
-def _chosen_before(stored: Row) -> set[str]:
-    return {keyphrase["phrase_id"] for keyphrase in stored.get("keyphrase_rows", ())}
-
-
 def _touched(row: MinedDocument, stored: Row) -> set[str]:
     """Phrases that stand or stood in a document, or become or stop being a keyphrase of it."""
-    return _phrases(row) | set(stored.get("phrase_ids", ())) | (_chosen(row) ^ _chosen_before(stored))
+    before = rows.to_choice(stored)
+    return _phrases(row) | before.topics.keys() | (_chosen(row) ^ before.keyphrases)
 
 
 def _new_only(row: MinedDocument, stored: Row) -> list[str]:

@@ -66,19 +66,31 @@ def test_nul_characters_are_stored_as_spaces_and_come_back():
     assert "nuls" not in rows.of_document(document("a", "one two"))
 
 
-def test_a_mention_has_what_its_document_is_filtered_by():
-    given = mention("a", "heat pump", topic="t-000001", surface="Heat pump")
-    row = mined("a", keyphrases=(keyphrase("Heat pump"),), topics=(("t-000002", 0.5),), mentions=(given,))
-    stored = rows.of_mention(given, row, {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"})
-    assert (stored["meta"], stored["numbers"]) == ({"lang": "en"}, {"year": 2020.0})
-    assert (stored["topics"], stored["keyphrase_keys"], stored["topic"]) == (
-        ["t-000002"],
-        ["heat pump"],
-        "t-000001",
+def test_a_mention_has_what_its_document_is_filtered_by_and_the_document_its_topic():
+    first, second = mention("a", "heat pump", topic="t-000001", surface="Heat pump"), mention("a", "valve")
+    row = mined(
+        "a", keyphrases=(keyphrase("Heat pump"),), topics=(("t-000002", 0.5),), mentions=(first, second)
     )
-    assert stored["keyphrase"] is True
-    back = rows.to_mention(stored, given.vector)
-    assert (back.surface, back.places, back.keyphrase) == ("Heat pump", given.places, True)
+    stored = rows.of_mention(
+        first, "base", {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"}
+    )
+    assert (stored["meta"], stored["numbers"], stored["bundle"]) == ({"lang": "en"}, {"year": 2020.0}, "base")
+    on_document = rows.of_mined(row, {"t-000002": "Heating"})
+    assert (on_document["phrase_ids"], on_document["mention_topics"]) == (
+        ["p-heat pump", "p-valve"],
+        ["t-000001", None],
+    )
+    assert (on_document["topic_labels"], on_document["keyphrase_keys"]) == (["Heating"], ["heat pump"])
+    choice = rows.to_choice(on_document)
+    back = rows.to_mention(stored, choice, first.vector)
+    assert (back.surface, back.places, back.topic, back.keyphrase) == (
+        "Heat pump",
+        first.places,
+        "t-000001",
+        True,
+    )
+    other = rows.to_mention({**stored, "phrase_id": "p-valve"}, choice, None)
+    assert (other.topic, other.keyphrase, other.vector.size) == (None, False, 0)
 
 
 def test_ids_of_mentions_tell_documents_and_phrases_apart():
