@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from contract_rows import DIMS, axis, document, keyphrase, mention, mined, topic
+from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, topic
 from services.asking import asked_for
 from services.elastic import elasticsearch, no_indices
 
@@ -17,6 +17,7 @@ from indexer.engines.elastic.bulk import Action, send
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.rows import mention_id
 from indexer.errors import MappingMismatch, NotFound
+from indexer.records import Refinement, TopicWeight
 
 pytestmark = pytest.mark.live
 
@@ -177,6 +178,44 @@ def test_mentions_say_whether_they_are_a_keyphrase(engine):
     both = (mention("a", "x"), mention("a", "y"))
     engine.write_mined([mined("a", mentions=both, keyphrases=(keyphrase("x"),))])
     assert {row.phrase: row.keyphrase for row in engine.mentions(["a"])} == {"x": True, "y": False}
+
+
+@pytest.mark.parametrize("most", [50_000, 1])
+def test_nearest_mentions_under_a_topic_or_keyphrase(engine, monkeypatch, most):
+    """With few documents under the filter by their ids; with many (here: more than one) by looking at the nearest."""
+    monkeypatch.setattr("indexer.engines.elastic.mentions.MOST_JOINED", most)
+    engine.store(
+        [document("a", lang="en"), document("b", lang="en"), document("c", lang="de"), document("d")]
+    )
+    row = (("t-000001", 1.0),)
+    engine.write_mined(
+        [
+            mined("a", topics=row, mentions=(mention("a", "x", between(0, 1, 60)),)),
+            mined(
+                "b",
+                topics=row,
+                mentions=(mention("b", "x", between(0, 1, 30)),),
+                keyphrases=(keyphrase("K"),),
+            ),
+            mined("c", topics=row, mentions=(mention("c", "x", between(0, 1, 45)),)),
+            mined("d", mentions=(mention("d", "x", axis(0)),)),
+        ]
+    )
+
+    def near(*filters, limit=10):
+        found = engine.nearest_mentions(axis(0), limit=limit, filters=filters)
+        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+        return "".join(row.document_id for row, _ in found)
+
+    assert near() == "dbca"
+    assert near(Filter("topic", "=", "t-000001")) == "bca"
+    assert near(Filter("topic", "=", "t-000001"), limit=2) == "bc"
+    assert near(Filter("topic", "=", "t-000001"), Filter("lang", "=", "en")) == "ba"
+    assert near(Filter("topic", "!=", "t-000001")) == "d"
+    assert near(Filter("keyphrase", "=", "k")) == "b"
+    assert near(Filter("keyphrase", "=", "nothing")) == ""
+    engine.refine([Refinement("b", (), (TopicWeight("t-000002", 1.0),), {}, "r")])
+    assert near(Filter("topic", "=", "t-000001")) == "ca"
 
 
 def test_readable_names_follow_the_topics(engine):
