@@ -17,7 +17,7 @@ from indexer.engines.base import (
     SearchRequest,
     WordQuery,
 )
-from indexer.engines.elastic import bulk, mentions, rows, search, topics
+from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, prepare
@@ -76,8 +76,9 @@ class ElasticEngine:
         self.names = Names.of(prefix, collection)
         self.dims = dims
         self._cluster = cluster
-        opened = prepare(cluster, self.names, dims, create=create, bundle=bundle, vector_index=vector_index)
-        self._vector_index = opened.vector_index
+        self._vector_index = prepare(
+            cluster, self.names, dims, create=create, bundle=bundle, vector_index=vector_index
+        )
         self._fresh = Freshness(cluster)
         self._writer = Writer(cluster, self.names, dims, self._fresh)
 
@@ -108,15 +109,15 @@ class ElasticEngine:
             reason = rows.bad_vector(row.vector, self.dims) or unencodable(texts)
             if reason:
                 raise WriteRefused(f"Phrase {row.phrase_id} was refused: {reason}.")
-        self._carry_out(
+        self._fresh.must(
             Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
         )
-        self._carry_out(Action("delete", self.names.changes, id_) for id_ in batch)
+        self._fresh.must(Action("delete", self.names.changes, id_) for id_ in batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, PHRASES_AT_ONCE):
             for index in (self.names.phrases, self.names.changes):
-                self._carry_out(Action("delete", index, id_) for id_ in rows.usable(batch))
+                self._fresh.must(Action("delete", index, id_) for id_ in rows.usable(batch))
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
         topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
@@ -129,11 +130,6 @@ class ElasticEngine:
         with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
             self._fresh.refresh(*self.names.all, insist=False)
         self._cluster.close()
-
-    def _carry_out(self, actions: Iterable[Action]) -> None:
-        listed = list(actions)
-        self._fresh.wrote(*{action.index for action in listed})
-        bulk.require(bulk.send(self._cluster, listed), self._cluster.where)
 
     def _labels(self) -> dict[str, str]:
         """Topic id ► readable name."""
@@ -172,9 +168,7 @@ class ElasticEngine:
             topics=topics_,
             without_topic=without_topic,
             bytes=int(stats["_all"]["total"]["store"]["size_in_bytes"]),
-            description=f"Elasticsearch {version} at {self._cluster.where}, indices {names.stem}-*".replace(
-                "  ", " "
-            ),
+            description=f"Elasticsearch{version and f' {version}'} at {self._cluster.where}, indices {names.stem}-*",
         )
 
     def fields(self) -> list[str]:

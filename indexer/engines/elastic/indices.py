@@ -64,17 +64,9 @@ class Names:
         return [self.alias(kind) for kind in KINDS]
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What the indices say of themselves."""
-
-    vector_index: str
-    bundle: str
-
-
 def prepare(
     cluster: Cluster, names: Names, dims: int, *, create: bool, bundle: str, vector_index: VectorIndex
-) -> Opened:
+) -> str:
     """Make the indices that are missing, and check all of them.
 
     Each index is made together with its alias, so a process that is killed here leaves nothing half made; two that
@@ -104,8 +96,7 @@ def prepare(
                 hint="Index again: indexer index SOURCE makes what is missing.",
             )
         _check(names, kind, there[alias], dims)
-    meta = there[names.documents]["_meta"]
-    return Opened(str(meta["vector_index"]), str(meta["bundle"]))
+    return str(there[names.documents]["_meta"]["vector_index"])
 
 
 def _mappings(cluster: Cluster, names: Names) -> dict[str, Mapping[str, Any]]:

@@ -1,11 +1,12 @@
-"""Reading rows: by id, in pages, and as streams over a point in time."""
+"""Rows in and out: sent, made visible, read by id and as streams over a point in time."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from indexer.batches import batches
+from indexer.engines.elastic.bulk import Action, Failure, require, send
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
@@ -21,14 +22,34 @@ NEVER_IN_SOURCE = [
 
 
 class Freshness:
-    """Which indices have rows that a search does not see yet, because this process wrote them a moment ago."""
+    """Sends rows, and remembers in which indices there are some that a search does not see yet."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._stale: set[str] = set()
 
-    def wrote(self, *indices: str) -> None:
-        self._stale.update(indices)
+    def send(self, actions: Iterable[Action]) -> list[Failure]:
+        """Carry out actions; returns what was refused."""
+        touched: set[str] = set()
+
+        def noted() -> Iterator[Action]:
+            for action in actions:
+                touched.add(action.index)
+                yield action
+
+        try:
+            return send(self._cluster, noted())
+        finally:
+            # Afterwards: a refresh that another thread asks for meanwhile comes too early for these rows.
+            self._stale |= touched
+
+    def must(self, actions: Iterable[Action]) -> None:
+        """Carry out actions that nothing should be wrong with; a row that is gone meanwhile needs none.
+
+        Raises:
+            WriteRefused: The server refused some.
+        """
+        require(self.send(actions), self._cluster.where)
 
     def refresh(self, *indices: str, insist: bool = True) -> None:
         """Make what was written visible to searches.

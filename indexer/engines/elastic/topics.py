@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from indexer.engines.base import Ranking
-from indexer.engines.elastic import bulk, rows
+from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
@@ -31,8 +31,7 @@ def write(cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Top
     wanted = {topic.id: topic for topic in topics}
     actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in wanted.items()]
     actions += [Action("delete", names.topics, id_) for id_ in sorted(before - wanted.keys())]
-    fresh.wrote(names.topics)
-    bulk.require(bulk.send(cluster, actions), cluster.where)
+    fresh.must(actions)
     _rename(cluster, names, fresh, {id_: topic.label for id_, topic in wanted.items()})
 
 
@@ -41,21 +40,18 @@ def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[st
     fresh.refresh(names.documents)
     having = {"exists": {"field": "topics"}}
     hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
-    fresh.wrote(names.documents)
-    failures = bulk.send(
-        cluster,
+    fresh.must(
         (
             Action("update", names.documents, hit["_id"], {"topic_labels": wanted})
             for hit in hits
             if (wanted := rows.label_list(hit["_source"]["topics"], labels)) != hit["_source"]["topic_labels"]
         ),
     )
-    bulk.require(failures, cluster.where)
 
 
 def read(cluster: Cluster, names: Names) -> list[Topic]:
     """All topics, largest first."""
-    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names)]
+    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names, vectors=True)]
     topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
     return sorted(topics, key=lambda topic: (-topic.size, topic.id))
 
@@ -65,14 +61,14 @@ def labels(cluster: Cluster, names: Names) -> dict[str, str]:
     return {hit["_id"]: hit["_source"]["label"] for hit in _rows(cluster, names)}
 
 
-def _rows(cluster: Cluster, names: Names) -> list[Any]:
+def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]:
     """There are never more topics than one search gives."""
     answer = cluster.ask(
         cluster.client.search,
         index=names.topics,
         size=PAGE,
         source={"excludes": NEVER_IN_SOURCE},
-        fields=[{"field": "centroid"}],
+        fields=[{"field": "centroid"}] if vectors else None,
         track_total_hits=False,
     )
     return list(answer["hits"]["hits"])

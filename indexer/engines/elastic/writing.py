@@ -8,11 +8,11 @@ no document names in the end are swept up by `compact`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from indexer.engines.base import Refused
-from indexer.engines.elastic import bulk, rows
+from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
@@ -57,7 +57,7 @@ class Writer:
         replaced = {id_: old[id_] for id_ in changed if id_ in old}
         self._mark(phrase for row in replaced.values() for phrase in row.get("phrase_ids", ()))
         self._remove_mentions(replaced)
-        failures = self._send(actions)
+        failures = self.fresh.send(actions)
         self.fresh.refresh(self.names.documents)
         return refused + [Refused(failure.action.id, failure.reason) for failure in failures]
 
@@ -66,7 +66,7 @@ class Writer:
         old = self._stored(ids, ["phrase_ids"])
         self._mark(phrase for row in old.values() for phrase in row.get("phrase_ids", ()))
         self._remove_mentions(old)
-        self._send(Action("delete", self.names.documents, id_) for id_ in old)
+        self.fresh.must(Action("delete", self.names.documents, id_) for id_ in old)
         self.fresh.refresh(self.names.documents)
         return len(old)
 
@@ -83,8 +83,9 @@ class Writer:
                 refused[row.id] = reason
             else:
                 taken[row.id] = _without_repeats(row)
+                refused.pop(row.id, None)
         self._mark(_touched(row, old[row.id]) for row in taken.values())
-        failures = self._send(
+        failures = self.fresh.send(
             Action("index", self.names.mentions, mention_id(row.id, mention.phrase_id), body)
             for row in taken.values()
             for mention, body in ((m, rows.of_mention(m, row.bundle, old[row.id])) for m in row.mentions)
@@ -94,7 +95,7 @@ class Writer:
             refused[body["document_id"]] = f"mention '{body['phrase']}': {failure.reason}"
         for id_ in refused.keys() & taken.keys():
             self._remove_mentions({id_: {"phrase_ids": _new_only(taken.pop(id_), old[id_])}})
-        for failure in self._send(
+        for failure in self.fresh.send(
             Action("update", self.names.documents, row.id, rows.of_mined(row, labels))
             for row in taken.values()
         ):
@@ -129,7 +130,7 @@ class Writer:
             body = {**rows.of_choice(row, labels), "mention_topics": list(topics.values())}
             updates.append(Action("update", self.names.documents, row.id, body))
         self._mark(changed)
-        failures = self._send(updates)
+        failures = self.fresh.send(updates)
         return refused + [
             Refused(failure.action.id, NO_DOCUMENT if failure.missing else failure.reason)
             for failure in failures
@@ -160,7 +161,7 @@ class Writer:
             not in named.get(hit["_source"]["document_id"], {}).get("phrase_ids", ())
         ]
         self._mark(hit["_source"]["phrase_id"] for hit in lost)
-        self._must(Action("delete", self.names.mentions, hit["_id"]) for hit in lost)
+        self.fresh.must(Action("delete", self.names.mentions, hit["_id"]) for hit in lost)
         return len(lost)
 
     # -- steps -----------------------------------------------------------------------------------------------
@@ -173,26 +174,14 @@ class Writer:
         flat: dict[str, None] = {}
         for item in phrases:
             flat.update(dict.fromkeys([item] if isinstance(item, str) else item))
-        self._must(Action("index", self.names.changes, id_, {"phrase_id": id_}) for id_ in flat)
+        self.fresh.must(Action("index", self.names.changes, id_, {"phrase_id": id_}) for id_ in flat)
 
     def _remove_mentions(self, documents: Mapping[str, Row]) -> None:
-        self._must(
+        self.fresh.must(
             Action("delete", self.names.mentions, mention_id(id_, phrase))
             for id_, row in documents.items()
             for phrase in row.get("phrase_ids", ())
         )
-
-    def _send(self, actions: Iterable[Action]) -> list[bulk.Failure]:
-        return bulk.send(self.cluster, self._noted(actions))
-
-    def _must(self, actions: Iterable[Action]) -> None:
-        """Carry out actions that nothing can be wrong with; a row that is gone meanwhile needs none."""
-        bulk.require(bulk.send(self.cluster, self._noted(actions)), self.cluster.where)
-
-    def _noted(self, actions: Iterable[Action]) -> Iterator[Action]:
-        for action in actions:
-            self.fresh.wrote(action.index)
-            yield action
 
     def _unsound(self, row: MinedDocument) -> str:
         """Why a row cannot be stored; empty when it can."""

@@ -13,11 +13,12 @@ from services.elastic import elasticsearch, no_indices
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
-from indexer.engines.elastic.bulk import Action, send
+from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.rows import mention_id
 from indexer.errors import MappingMismatch, NotFound
 from indexer.records import Refinement, TopicWeight
+from mappings import load_mapping
 
 pytestmark = pytest.mark.live
 
@@ -88,6 +89,25 @@ def test_an_unfinished_making_is_finished(url, engine):
         assert list(again.changed_phrases()) == []
 
 
+def test_a_server_without_the_filters_of_the_analyzer_makes_do_with_lower_case(url, monkeypatch, capsys):
+    def without(kind, dims, **options):
+        body = load_mapping(kind, dims, **options)
+        for analyzer in body["settings"].get("analysis", {}).get("analyzer", {}).values():
+            analyzer["filter"].append("not_there")
+        return body
+
+    monkeypatch.setattr("indexer.engines.elastic.indices.load_mapping", without)
+    with closing(ElasticEngine(connect(url), PREFIX, "plain", DIMS)) as engine:
+        assert "analyzer_reduced" in capsys.readouterr().err
+        engine.store([document("a", "Naïve winds")])
+
+        def found(word: str) -> tuple[str, ...]:
+            return engine.search(SearchRequest(words=WordQuery((Clause(word),)))).words.ids
+
+        assert found("naïve") == found("WINDS") == ("a",)
+        assert found("naive") == found("wind") == ()
+
+
 def test_a_field_may_change_its_type_from_document_to_document(engine):
     values = [2020, "2020/21", 9.5, True, "2020-05-01", ["x", "2021"]]
     documents = [
@@ -144,8 +164,7 @@ def test_a_rank_beyond_one_page_of_the_server(engine):
         )
         for at in range(number)
     )
-    assert send(engine._cluster, rows) == []
-    engine._fresh.wrote(engine.names.documents)
+    assert engine._fresh.send(rows) == []
     ranking = engine.topic_documents("t-000001", limit=2**31 - 1)
     assert (len(ranking.ids), ranking.total) == (number, number)
     assert (ranking.ids[0], ranking.ids[-1]) == ("d10049", "d00000")
@@ -164,9 +183,8 @@ def test_compacting_sweeps_up_mentions_that_no_document_names(engine):
     )
     lost = {**row["_source"], "phrase_id": "p-lost"}
     lost.pop("vector", None)
-    send(engine._cluster, [Action("index", engine.names.mentions, mention_id("a", "p-lost"), lost)])
-    send(engine._cluster, [Action("delete", engine.names.documents, "b")])
-    engine._fresh.wrote(*engine.names.all)
+    engine._fresh.must([Action("index", engine.names.mentions, mention_id("a", "p-lost"), lost)])
+    engine._fresh.must([Action("delete", engine.names.documents, "b")])
     engine.compact()
     assert engine.document_frequencies(["p-x", "p-lost"]) == {"p-x": 1, "p-lost": 0}
     assert set(engine.changed_phrases()) == {"p-x", "p-lost"}
