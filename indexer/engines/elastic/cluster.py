@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from elasticsearch import Elasticsearch
@@ -21,6 +21,7 @@ LONGEST_PAUSE = 15.0  # seconds between two tries
 PORTS = {"http": 80, "https": 443}
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def connect(url: str, *, credentials: str = "", certificates: str = "") -> Cluster:
@@ -95,12 +96,12 @@ class Cluster:
         with translated(self.where):
             return call(*args, **kwargs).body
 
-    def insist(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """As `ask`, but wait for a server that is away or busy. For writing, where nobody sits and waits."""
+    def insist(self, work: Callable[[], T]) -> T:
+        """Do work that asks, and wait for a server that is away or busy. For writing, where nobody sits and waits."""
         patience = self.patience()
         while True:
             try:
-                return self.ask(call, *args, **kwargs)
+                return work()
             except EngineUnavailable as error:
                 patience.spend(error)
 
@@ -108,11 +109,15 @@ class Cluster:
         """Patience for one piece of work."""
         return Patience(self._patience, self._pause)
 
+    def search(self, **parts: Any) -> Any:
+        """The answer to one search; never one from a part of the shards only."""
+        return self.ask(self.client.search, allow_partial_search_results=False, **parts)
+
     def search_many(self, searches: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
         """Several searches (index, body) in one request; the answers in their order."""
         lines: list[dict[str, Any]] = []
         for index, body in searches:
-            lines += [{"index": index}, body]
+            lines += [{"index": index, "allow_partial_search_results": False}, body]
         answers = self.ask(self.client.msearch, searches=lines)["responses"]
         for answer in answers:
             if "error" in answer:

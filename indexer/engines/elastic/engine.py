@@ -205,8 +205,7 @@ class ElasticEngine:
         counts: dict[str, int] = {}
         for some in batches(rows.usable(phrase_ids), MOST_TERMS):
             counting = {"terms": {"field": "phrase_ids", "include": some, "size": len(some)}}
-            answer = self._cluster.ask(
-                self._cluster.client.search,
+            answer = self._cluster.search(
                 index=self.names.documents,
                 size=0,
                 aggs={"counts": counting},

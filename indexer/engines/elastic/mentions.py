@@ -123,9 +123,7 @@ def _passing(
     passing: list[str] = []
     for some in batches(dict.fromkeys(hit["_source"]["document_id"] for hit in hits), PAGE):
         query = {"bool": {"filter": [*queries.of_filters(filters), {"ids": {"values": some}}]}}
-        found = cluster.ask(
-            cluster.client.search, index=names.documents, query=query, size=len(some), source=False
-        )
+        found = cluster.search(index=names.documents, query=query, size=len(some), source=False)
         passing += [hit["_id"] for hit in found["hits"]["hits"]]
         if len(passing) >= limit:
             break

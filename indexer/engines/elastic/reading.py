@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from indexer.batches import batches
@@ -58,14 +59,19 @@ class Freshness:
             insist: Wait for a server that is away.
         """
         stale = self._stale.intersection(indices)
-        ask = self._cluster.insist if insist else self._cluster.ask
         if stale:
             self._stale -= stale  # before the request: rows written meanwhile count as stale again
             try:
-                ask(self._cluster.client.indices.refresh, index=sorted(stale))
+                if insist:
+                    self._cluster.insist(lambda: self._refresh(stale))
+                else:
+                    self._refresh(stale)
             except BaseException:
                 self._stale |= stale
                 raise
+
+    def _refresh(self, indices: set[str]) -> None:
+        self._cluster.ask(self._cluster.client.indices.refresh, index=sorted(indices))
 
 
 def by_id(
@@ -83,29 +89,33 @@ def by_id(
         insist: Wait for a server that is away.
     """
     found: dict[str, Row] = {}
-    ask = cluster.insist if insist else cluster.ask
     for some in batches(usable(ids), IDS_AT_ONCE):
-        answer = ask(
-            cluster.client.mget,
-            index=index,
-            ids=some,
-            source_includes=list(fields) if fields is not None else None,
-            source_excludes=NEVER_IN_SOURCE,
-        )
-        for row in answer["docs"]:
-            if row.get("error"):
-                raise explained(cluster.where, 404, row)
-            if row["found"]:
-                found[row["_id"]] = row.get("_source", {})
+        work = partial(_rows_by_id, cluster, index, some, fields)
+        found |= cluster.insist(work) if insist else work()
     return found
+
+
+def _rows_by_id(
+    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None
+) -> dict[str, Row]:
+    answer = cluster.ask(
+        cluster.client.mget,
+        index=index,
+        ids=ids,
+        source_includes=list(fields) if fields is not None else None,
+        source_excludes=NEVER_IN_SOURCE,
+    )
+    for row in answer["docs"]:
+        if row.get("error"):  # a shard is on its way from one server to another, or the index is gone
+            raise explained(cluster.where, 503, row)
+    return {row["_id"]: row.get("_source", {}) for row in answer["docs"] if row["found"]}
 
 
 def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:
     """Vectors of rows that a search sees."""
     found: dict[str, Vector] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
-        answer = cluster.ask(
-            cluster.client.search,
+        answer = cluster.search(
             index=index,
             query={"ids": {"values": some}},
             size=len(some),
@@ -147,8 +157,7 @@ def stream(
     after: list[Any] | None = None
     try:
         while True:
-            answer = cluster.ask(
-                cluster.client.search,
+            answer = cluster.search(
                 query=query,
                 size=page,
                 sort=[{name: "asc"} for name in sort],

@@ -217,8 +217,7 @@ def highlights(
     opening, closing = f"<{seal}>", f"</{seal}>"
     found: dict[str, tuple[Fragment, ...]] = {}
     for some in batches(rows.usable(ids), 500):
-        answer = cluster.ask(
-            cluster.client.search,
+        answer = cluster.search(
             index=names.documents,
             query={"ids": {"values": some}},
             size=len(some),

@@ -63,8 +63,7 @@ def labels(cluster: Cluster, names: Names) -> dict[str, str]:
 
 def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]:
     """There are never more topics than one search gives."""
-    answer = cluster.ask(
-        cluster.client.search,
+    answer = cluster.search(
         index=names.topics,
         size=PAGE,
         source={"excludes": NEVER_IN_SOURCE},
@@ -83,8 +82,7 @@ def documents(cluster: Cluster, names: Names, topic_id: str, limit: int) -> Rank
     total = None
     after = None
     while total is None or (after is not None and len(ids) < limit):
-        answer = cluster.ask(
-            cluster.client.search,
+        answer = cluster.search(
             index=names.documents,
             query={"nested": {"path": "topic_weights", "query": named}},
             sort=[{"topic_weights.weight": weight}, {"id": "asc"}],
