@@ -72,6 +72,9 @@ def prepare(
     Each index is made together with its alias, so a process that is killed here leaves nothing half made; two that
     do this at once make each index once.
 
+    Returns:
+        How the vectors of the collection are searched.
+
     Raises:
         NotFound: There is no collection, and none is to be made.
         MappingMismatch: The indices are of another program, of a newer version, or for other vectors.

@@ -97,10 +97,10 @@ def nearest(
         ids = _under(cluster, names, filters)
         if len(ids) > MOST_JOINED:
             # So many documents pass that enough of the nearest rows are theirs.
-            rows_ = near_rows(
+            near = near_rows(
                 cluster, names.mentions, vector, DEEPEST, conditions, vector_index, vectors=False
             )
-            ids = _passing(cluster, names, rows_, filters, limit)
+            ids = _passing(cluster, names, near, filters, limit)
         conditions = [*conditions, {"terms": {"document_id": ids}}]
     hits = near_rows(cluster, names.mentions, vector, limit, conditions, vector_index)
     scores = {(hit["_source"]["document_id"], hit["_source"]["phrase_id"]): cosine(hit) for hit in hits}

@@ -44,6 +44,11 @@ def translated(where: str) -> Iterator[None]:
     except ApiError as error:
         raise explained(where, error.meta.status, error.body) from error
     except SSLError as error:
+        if "WRONG_VERSION_NUMBER" in error.message:
+            raise EngineUnavailable(
+                f"What answers at {where} does not speak TLS.",
+                hint="Is INDEXER_ENGINE to begin with http:// and not https://? Or is it another port?",
+            ) from error
         raise EngineUnavailable(
             f"The certificate of {where} cannot be trusted: {error.message}.",
             hint="Name the certificate of the authority that signed it: INDEXER_CERTIFICATES=ca.crt",
