@@ -11,7 +11,7 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench tables bundle lock clean
+.PHONY: help demo test live check format bench tables bundle lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ demo: .venv/installed  ## index 600 abstracts into ./.indexer-demo, show topics,
 
 test: .venv/installed  ## run the fast tests
 	@$(BIN)/pytest $(PYTEST_ARGS)
+
+live: .venv/installed  ## run the tests that need real servers, which they start themselves
+	@$(BIN)/pytest -m live
 
 check: .venv/installed  ## check format, lint and types, then run the fast tests
 	@$(BIN)/ruff format --check .

@@ -30,7 +30,8 @@ from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
-from indexer.errors import NotFound, QueryError, SettingsError
+from indexer.engines.opening import open_engine
+from indexer.errors import NotFound, QueryError
 from indexer.finish import Finisher
 from indexer.pipeline import Pipeline, RunReport, mined
 from indexer.progress import Progress, no_progress
@@ -69,27 +70,16 @@ class Collection:
         Raises:
             NotFound: There is no such collection, and none is to be made.
         """
-        settings = settings or load_settings(**flags)
-        if settings.engine != "local":
-            raise SettingsError(
-                f"The engine is '{settings.engine}'; this version has the embedded engine only.",
-                hint="Set INDEXER_ENGINE=local.",
-            )
-        if not create and not settings.collection_folder.exists():
-            raise NotFound(
-                f"There is no collection '{settings.collection}' in {settings.home}.",
-                hint="Make one: indexer index SOURCE. Or name another place: --home PATH",
-            )
-        from indexer.engines.local import LocalEngine
         from models.registry import Registry
 
-        settings.make_home()
-        catalog = Catalog.open(settings.database)
+        settings = settings or load_settings(**flags)
+        dims = Registry(settings.home).get(settings.bundle).dims
+        engine = open_engine(settings, dims, create=create)
         try:
-            dims = Registry(settings.home).get(settings.bundle).dims
-            engine = LocalEngine(settings.collection_folder, dims)
+            settings.make_home()
+            catalog = Catalog.open(settings.database)
         except BaseException:
-            catalog.close()
+            engine.close()
             raise
         return cls(settings, engine, catalog)
 

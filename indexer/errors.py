@@ -7,7 +7,9 @@ IndexerError
 ├── NotFound                 the document, topic, bundle or collection asked for is not there
 ├── CatalogError             the catalog database cannot be used
 ├── SearchError
-│   ├── EngineUnavailable    retryable: no answer, locked, 429, 503
+│   ├── EngineUnavailable    retryable: no answer, locked, full, 429, 503
+│   ├── EngineForbidden      the engine does not let us in, or not do that: password, key, privilege, licence
+│   ├── EngineIncompatible   what answers is no engine, or of a version that this program cannot talk to
 │   ├── MappingMismatch      the index and what the program expects disagree
 │   └── WriteRefused         the engine refused documents
 ├── ModelError
@@ -81,6 +83,14 @@ class EngineUnavailable(SearchError):
     """No answer, a locked file, or an answer that says to come back later."""
 
     retryable = True
+
+
+class EngineForbidden(SearchError):
+    """User, password or key are wrong, or may not do what was asked."""
+
+
+class EngineIncompatible(SearchError):
+    """What answers is not Elasticsearch, or one of a version that this program cannot talk to."""
 
 
 class MappingMismatch(SearchError):

@@ -16,12 +16,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from indexer.errors import SettingsError
 from indexer.log import Format, Level, get_logger, masked
+from mappings import VectorIndex
 
 PREFIX = "INDEXER_"
 FILE = "indexer.toml"
@@ -63,8 +64,28 @@ class Settings(BaseSettings):
     )
     engine: Annotated[str, _matching(r"local|https?://[^\s/]+\S*")] = _setting(
         "local",
-        "Where documents live: `local`; this version has no other.",
+        "Where documents live: `local`, or the URL of an Elasticsearch.",
         "be 'local' or begin with http:// or https://",
+    )
+    credentials: SecretStr = _setting(
+        SecretStr(""),
+        "For Elasticsearch: `user:password`, an API key, or `@FILE` with one of these in it.",
+        "be user:password, an API key or @FILE",
+    )
+    certificates: str = _setting(
+        "",
+        "For Elasticsearch: PEM file of the authority that signed its certificate, where the system does not know it.",
+        "be a file",
+    )
+    index_prefix: Annotated[str, _matching(r"[a-z0-9][a-z0-9_-]{0,63}")] = _setting(
+        "indexer",
+        "For Elasticsearch: what the names of all indices of this program begin with.",
+        "have 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit",
+    )
+    vector_index: VectorIndex = _setting(
+        "int8_hnsw",
+        "For Elasticsearch: how vectors of a new collection are searched.",
+        "be one of int8_hnsw, bbq_hnsw and int8_flat",
     )
     database: Annotated[str, _matching(r"|(sqlite|postgres(ql)?)(\+\w+)?://\S.*")] = _setting(
         "",

@@ -1,0 +1,56 @@
+"""What the indices of a collection look like: one JSON file for each, every field described in README.md."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any, Literal, get_args
+
+from indexer.errors import SettingsError
+
+KINDS = ("documents", "mentions", "phrases", "topics", "changes")
+SCHEMA = 1  # in `_meta` of every index; raise it when a field changes
+
+VectorIndex = Literal["int8_hnsw", "bbq_hnsw", "int8_flat"]
+GRAPH = {"m": 16, "ef_construction": 100}
+LEAST_DIMS_BBQ = 64
+
+
+def load_mapping(
+    kind: str, dims: int, *, bundle: str = "", vector_index: VectorIndex = "int8_hnsw"
+) -> dict[str, Any]:
+    """The body that creates an index, ``{"settings": …, "mappings": …}``.
+
+    Args:
+        kind: One of `KINDS`.
+        dims: Length of the vectors. The files leave it out: the encoder decides it.
+        bundle: Encoder that the vectors come from; noted in `_meta`.
+        vector_index: How vectors are searched. It is always written out, because the server's own default differs
+            between versions and licences.
+
+    Raises:
+        SettingsError: There is no such kind or vector index, or the vectors are too short for it.
+    """
+    if kind not in KINDS:
+        raise SettingsError(f"There is no mapping '{kind}'. Available: {', '.join(KINDS)}.")
+    body: dict[str, Any] = json.loads(resources.files(__name__).joinpath(f"{kind}.json").read_text("utf-8"))
+    for field in body["mappings"]["properties"].values():
+        if field["type"] == "dense_vector":
+            field["dims"] = dims
+            if "index_options" in field:
+                field["index_options"] = _index_options(vector_index, dims)
+    body["mappings"]["_meta"] |= {"dims": dims, "bundle": bundle, "vector_index": vector_index}
+    return body
+
+
+def _index_options(vector_index: str, dims: int) -> dict[str, Any]:
+    if vector_index not in get_args(VectorIndex):
+        raise SettingsError(
+            f"The vector index is '{vector_index}'; it must be one of {', '.join(get_args(VectorIndex))}."
+        )
+    if vector_index == "bbq_hnsw" and dims < LEAST_DIMS_BBQ:
+        raise SettingsError(
+            f"bbq_hnsw needs vectors of at least {LEAST_DIMS_BBQ} numbers; these have {dims}.",
+            hint="Use int8_hnsw.",
+        )
+    return {"type": vector_index} | (GRAPH if vector_index.endswith("_hnsw") else {})

@@ -76,7 +76,7 @@ class App:
             self._must_exist(settings)
         from indexer.cli.opened import OpenedCollection
 
-        collection = OpenedCollection.open(settings)
+        collection = OpenedCollection.open(settings, create=make)
         collection.progress = self.progress or collection.progress
         return collection
 
@@ -161,7 +161,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
             type=click.Path(file_okay=False, path_type=Path),
         ),
         setting("collection", "NAME", "Collection to work on.  [default: main]"),
-        setting("engine", "NAME|URL", "'local' is the only one in this version.  [default: local]"),
+        setting("engine", "NAME|URL", "'local', or the URL of an Elasticsearch.  [default: local]"),
         setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-phrases]"),
         setting(
             "backend", "NAME",

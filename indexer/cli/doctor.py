@@ -281,10 +281,12 @@ def _speed(encode: Callable[[list[str]], object]) -> str:
 
 
 def _opened(app: App, settings: Settings, stack: ExitStack) -> Collection | Check:
-    from indexer.errors import IndexerError
+    from indexer.errors import IndexerError, NotFound
 
     try:
         return stack.enter_context(app.collection(settings))
+    except NotFound as error:
+        return Check("collection", "OK", str(error), error.hint)
     except IndexerError as error:
         return Check("collection", "FAIL", str(error), error.hint)
 

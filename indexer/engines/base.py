@@ -77,7 +77,7 @@ class SearchRequest:
     words: WordQuery | None = None
     vector: Vector | None = None
     filters: tuple[Filter, ...] = ()
-    limit: int = 100  # length of each ranking
+    limit: int = 100  # length of each ranking; an engine may end at 10,000
     facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a field of the user's
     facet_size: int = 10
 
@@ -144,7 +144,8 @@ class Engine(Protocol):
         """Write title, text and meta; searchable by words when this returns.
 
         A document whose content hash differs from the stored one loses what was mined from the old text; an
-        equal one is left as it is. All documents of one call become visible together.
+        equal one is left as it is. The embedded engine shows all documents of one call at once; Elasticsearch, which
+        has no transactions over several rows, may show some of them before the call returns.
         """
         ...
 

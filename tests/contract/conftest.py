@@ -1,27 +1,76 @@
-"""Every engine goes through the same tests. To add one, add a function that opens it to `ENGINES`."""
+"""Every engine goes through the same tests: the embedded one always, Elasticsearch with `-m live`.
+
+To add an engine, add a function to `ENGINES` that gives what opens an empty collection.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
 from contract_rows import DIMS
+from services.asking import asked_for
+from services.elastic import elasticsearch, no_indices
 
 from indexer.engines.base import Engine
+from indexer.engines.elastic import ElasticEngine
+from indexer.engines.elastic.cluster import connect
 from indexer.engines.local import LocalEngine
 
-
-def _local(folder: Path) -> Engine:
-    return LocalEngine(folder / "collection", DIMS)
+Opener = Callable[[Path], AbstractContextManager[Engine]]
 
 
-ENGINES: dict[str, Callable[[Path], Engine]] = {"local": _local}
+@contextmanager
+def _local() -> Iterator[Opener]:
+    @contextmanager
+    def opened(folder: Path) -> Iterator[Engine]:
+        engine = LocalEngine(folder / "collection", DIMS)
+        yield engine
+        engine.close()
+
+    yield opened
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+@contextmanager
+def _elastic(version: str) -> Iterator[Opener]:
+    numbers = count(1)
+
+    @contextmanager
+    def opened(folder: Path) -> Iterator[Engine]:
+        url = elasticsearch(version)
+        prefix = f"test-{folder.name[:40].lower()}-{next(numbers)}"
+        engine = ElasticEngine(connect(url), prefix, "main", DIMS)
+        yield engine
+        engine.close()
+        no_indices(url, f"{prefix}-*")
+
+    yield opened
+
+
+ENGINES: dict[str, Callable[[], AbstractContextManager[Opener]]] = {
+    "local": _local,
+    "elastic-8.19": lambda: _elastic("8.19"),
+    "elastic-9.2": lambda: _elastic("9.2"),
+}
+
+
+@pytest.fixture(
+    scope="session",  # so that pytest runs all tests of one engine before the next: a server takes seconds to start
+    params=[name if name == "local" else pytest.param(name, marks=pytest.mark.live) for name in ENGINES],
+)
+def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Opens an empty collection of one kind of engine."""
+    if request.param != "local" and not asked_for(request.config):
+        pytest.skip("Needs Elasticsearch: run with -m live.")
+    with ENGINES[request.param]() as opener:
+        yield opener
+
+
+@pytest.fixture
+def engine(opener: Opener, tmp_path: Path) -> Iterator[Engine]:
     """An empty collection."""
-    engine = ENGINES[request.param](tmp_path)
-    yield engine
-    engine.close()
+    with opener(tmp_path) as engine:
+        yield engine

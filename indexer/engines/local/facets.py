@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.local.filters import Docs, column
-from indexer.engines.local.lookup import bindable, numbers
+from indexer.engines.local.lookup import numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD
 from indexer.engines.local.values import meta_name
+from indexer.engines.storable import bindable
 
 Codes = NDArray[np.int64]
 Part = Literal["meta", "mined"]  # the user's fields; topics and keyphrases

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -12,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Filter
-from indexer.engines.local.lookup import bindable
 from indexer.engines.local.schema import KEYPHRASE
-from indexer.engines.local.values import meta_name, to_value
+from indexer.engines.local.values import meta_name
+from indexer.engines.storable import bindable
+from indexer.engines.values import read_number, to_value
 from indexer.errors import QueryError
 
 Docs = NDArray[np.int64]
@@ -69,7 +69,7 @@ def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
     if operator not in ("=", "<", "<=", ">", ">="):
         raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
     text = value.text.casefold() if condition.field == KEYPHRASE else value.text
-    number = value.number if value.number is not None else _read_number(value.text)
+    number = value.number if value.number is not None else read_number(value.text)
     name = bindable(meta_name(condition.field))
     parts = [f"v.value {operator} ? AND v.number IS NULL"]
     values: list[Any] = [name, bindable(text)]
@@ -83,14 +83,6 @@ def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
         f"JOIN doc_values d ON d.code = v.code WHERE f.name = ? AND ({' OR '.join(parts)})",
         values,
     )
-
-
-def _read_number(text: str) -> float | int | None:
-    try:
-        value = to_value(json.loads(text))
-    except ValueError:
-        return None
-    return value.number if value else None
 
 
 def column(rows: Iterable[tuple[int]]) -> Docs:

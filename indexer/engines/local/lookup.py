@@ -1,4 +1,4 @@
-"""The few things that all tables share: document ids to row numbers and back, and what text can be stored."""
+"""The few things that all tables share: document ids to row numbers and back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
+
+from indexer.engines.storable import unencodable
 
 _CHUNK = 500  # values bound to one statement; SQLite took 999 at most before 3.32
 
@@ -42,20 +44,3 @@ def storable(ids: Collection[str]) -> list[str]:
     if not unencodable("".join(wanted)):
         return wanted
     return [id_ for id_ in wanted if not unencodable(id_)]
-
-
-def bindable(text: str) -> str:
-    """A text to compare with. A lone surrogate cannot be bound, and stands in nothing that is stored."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def unencodable(text: str) -> str:
-    """What keeps a text from being stored; empty when nothing does.
-
-    Half a character of UTF-16 comes from broken JSON and from file names, and has no UTF-8.
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        return f"a lone surrogate (U+{ord(text[error.start]):04X}) at {error.start}, which is no character"
-    return ""

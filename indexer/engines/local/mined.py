@@ -12,13 +12,14 @@ import numpy as np
 from indexer.engines.base import Refused
 from indexer.engines.local import mention_rows
 from indexer.engines.local.facets import replace_codes
-from indexer.engines.local.lookup import doc_numbers, numbers, unencodable
+from indexer.engines.local.lookup import doc_numbers, numbers
 from indexer.engines.local.phrase_rows import known_names, mark_changed
 from indexer.engines.local.values import (
     Dictionary,
     mined_values,
 )
 from indexer.engines.local.vectors import Vectors, bad_vector, storable
+from indexer.engines.storable import unencodable
 from indexer.records import Keyphrase, MinedDocument, Place, Refinement, TopicWeight
 
 _JSON = json.JSONEncoder(ensure_ascii=False)

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.engines.local.lookup import numbers, select, storable, unencodable
+from indexer.engines.local.lookup import numbers, select, storable
 from indexer.engines.local.vectors import Vectors, bad_vector, unit
+from indexer.engines.storable import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import PhraseRow
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from indexer.engines.base import Refused
 from indexer.engines.local import mined
 from indexer.engines.local.facets import replace_codes
-from indexer.engines.local.lookup import doc_numbers, numbers, select, unencodable
+from indexer.engines.local.lookup import doc_numbers, numbers, select
 from indexer.engines.local.values import Dictionary, meta_values
+from indexer.engines.storable import meta_json, restored, unstorable, without_nuls
 from indexer.records import Document
 
-LONGEST = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
 _PAGE = 1_000
-_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def store(connection: sqlite3.Connection, documents: Sequence[Document]) -> list[Refused]:
     """Write the documents that are new or changed; the rest is left as it is. The last one of an id counts."""
     refused, taken = [], {}
     for document in documents:
-        reason = _unstorable(document)
+        reason = unstorable(document)
         if reason:
             refused.append(Refused(document.id, reason))
         else:
@@ -50,8 +48,8 @@ def store(connection: sqlite3.Connection, documents: Sequence[Document]) -> list
 def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Document]]) -> None:
     rows, texts = [], []
     for doc, document in documents:
-        title, text, nuls = _without_nuls(document.title, document.text)
-        meta = _JSON.encode(dict(document.meta))
+        title, text, nuls = without_nuls(document.title, document.text)
+        meta = meta_json(document.meta)
         rows.append((doc, document.id, document.content_hash, document.source, meta))
         texts.append((doc, nuls, title, text))
     connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", rows)
@@ -106,50 +104,3 @@ def read(connection: sqlite3.Connection, docs: Sequence[int]) -> Iterator[tuple[
     for doc, id_, source, meta, nuls, title, text in rows:
         title, text = restored(title, text, nuls)
         yield doc, Document(id_, text, title, json.loads(meta), source)
-
-
-# -- what can be stored --------------------------------------------------------------------------------------
-
-
-def _unstorable(document: Document) -> str:
-    """Why this document cannot be stored; empty when it can."""
-    if not document.id or "\0" in document.id:
-        return "the id is empty or has a NUL character in it"
-    try:
-        meta = _JSON.encode(dict(document.meta))
-    except (TypeError, ValueError) as error:
-        return f"its fields cannot be written as JSON: {error}"
-    parts: dict[str, Any] = {
-        "id": document.id,
-        "title": document.title,
-        "text": document.text,
-        "meta": meta,
-        "source": document.source,
-    }
-    for name, content in parts.items():
-        if len(content) > LONGEST:
-            return f"{name} has {len(content):,} characters, more than {LONGEST:,}"
-        reason = unencodable(content)
-        if reason:
-            return f"{name} has {reason}"
-    return ""
-
-
-def _without_nuls(title: str, text: str) -> tuple[str, str, str | None]:
-    if "\0" not in title and "\0" not in text:
-        return title, text, None
-    places = [[at for at, char in enumerate(field) if char == "\0"] for field in (title, text)]
-    return title.replace("\0", " "), text.replace("\0", " "), json.dumps(places)
-
-
-def restored(title: str, text: str, nuls: str | None) -> tuple[str, str]:
-    """Put NUL characters back where they were."""
-    if nuls is None:
-        return title, text
-    fields = []
-    for field, places in zip((title, text), json.loads(nuls), strict=True):
-        chars = list(field)
-        for at in places:
-            chars[at] = "\0"
-        fields.append("".join(chars))
-    return fields[0], fields[1]

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from indexer.engines.base import Ranking
-from indexer.engines.local.lookup import bindable, unencodable
 from indexer.engines.local.schema import TOPIC_FIELD
 from indexer.engines.local.vectors import bad_vector
+from indexer.engines.storable import bindable, unencodable
 from indexer.errors import WriteRefused
 from indexer.records import Topic
 

@@ -6,10 +6,8 @@ documents to codes.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from indexer.engines.base import LONGEST_VALUE
 from indexer.engines.local.lookup import select
 from indexer.engines.local.schema import FIELD_BITS, KEYPHRASE, TOPIC
+from indexer.engines.values import Value, to_value
 from indexer.records import Keyphrase, MetaValue, TopicWeight
 
 Codes = NDArray[np.int64]
@@ -24,14 +23,6 @@ Mask = NDArray[np.bool_]  # by document row: may it be in the answer?
 
 _NUMBER = (1 << FIELD_BITS) - 1
 _NAMES_AT_ONCE = 2_000  # more tied values than this are looked through in order of value instead
-
-
-class Value(NamedTuple):
-    """One value of a field: what is compared, what is displayed, and the number when it is one."""
-
-    text: str
-    shown: str
-    number: float | int | None = None
 
 
 def meta_name(field: str) -> str:
@@ -57,31 +48,6 @@ def mined_values(
             yield KEYPHRASE, Value(keyphrase.text.casefold(), keyphrase.text), None
     for topic in topics:
         yield TOPIC, Value(topic.topic_id, topic.topic_id), topic.weight
-
-
-def to_value(item: Any) -> Value | None:
-    """A value as it is compared; None for what is neither text, number nor truth."""
-    if isinstance(item, bool):
-        text = "true" if item else "false"
-        return Value(text, text)
-    if isinstance(item, str):
-        return Value(item, item)
-    if isinstance(item, int | float):
-        if isinstance(item, float) and math.isnan(item):
-            return None
-        if isinstance(item, float) and item.is_integer() and abs(item) < 2**53:
-            item = int(item)  # 3.0 and 3 are the same value
-        return Value(str(item), str(item), _storable(item))
-    return None
-
-
-def _storable(number: float | int) -> float | int | None:
-    if isinstance(number, int) and not -(2**63) <= number < 2**63:
-        try:
-            return float(number)
-        except OverflowError:
-            return None
-    return number
 
 
 class Dictionary:

@@ -1,0 +1,183 @@
+"""Writing many rows: our own loop, because the client's does not retry, split or survive as we need.
+
+What is certain when `send` returns: every action was either carried out or is in the list of failures, with its
+reason. An action may have been carried out twice (after a lost connection); ids are given by us, so that is harmless.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.problems import COME_BACK_LATER, TOO_LARGE, explained, reason_of
+from indexer.errors import EngineUnavailable, SearchError, WriteRefused
+
+CHUNK_BYTES = 5_000_000  # of one request; servers take 100 MB, but work best on much less
+CHUNK_ACTIONS = 2_000
+CONFLICTS = 3  # an update that meets another one is tried again so often by the server
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Action:
+    """One row to write or remove. `update` replaces the fields of `body` in a row that is there."""
+
+    kind: Literal["index", "update", "delete"]
+    index: str
+    id: str
+    body: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An action that was not carried out."""
+
+    action: Action
+    status: int
+    reason: str
+
+    @property
+    def missing(self) -> bool:
+        """There was no such row."""
+        return self.status == 404
+
+
+@dataclass(frozen=True)
+class _Lines:
+    action: Action
+    data: bytes
+
+
+def send(
+    cluster: Cluster,
+    actions: Iterable[Action],
+    *,
+    chunk_bytes: int = CHUNK_BYTES,
+    chunk_actions: int = CHUNK_ACTIONS,
+) -> list[Failure]:
+    """Carry out actions in their order of chunks; reads the iterable once and holds one chunk.
+
+    Rows that the server is too busy for are sent again, alone; a request that is too large is split; a server that
+    is away is waited for.
+
+    Returns:
+        What was refused. A row to remove that is not there counts as removed.
+
+    Raises:
+        EngineUnavailable: The patience of `cluster` came to its end; `facts["unwritten"]` counts what is left of the
+            chunk.
+    """
+    failures: list[Failure] = []
+    for chunk in _chunks(actions, chunk_bytes, chunk_actions):
+        failures += _deliver(cluster, chunk)
+    return failures
+
+
+def _chunks(actions: Iterable[Action], most_bytes: int, most: int) -> Iterator[list[_Lines]]:
+    chunk: list[_Lines] = []
+    size = 0
+    for action in actions:
+        lines = _encoded(action)
+        if chunk and (size + len(lines.data) > most_bytes or len(chunk) == most):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(lines)
+        size += len(lines.data)
+    if chunk:
+        yield chunk
+
+
+def _encoded(action: Action) -> _Lines:
+    head: dict[str, Any] = {"_index": action.index, "_id": action.id}
+    if action.kind == "update":
+        head["retry_on_conflict"] = CONFLICTS
+    lines = [_ENCODER.encode({action.kind: head})]
+    if action.body is not None:
+        lines.append(_ENCODER.encode({"doc": action.body} if action.kind == "update" else action.body))
+    return _Lines(action, "\n".join(lines).encode("utf-8"))
+
+
+def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[Failure]:
+    failures: list[Failure] = []
+    patience = cluster.patience()
+    waiting = list(chunk)
+    while waiting:
+        try:
+            items = _post(cluster, waiting)
+        except EngineUnavailable as error:
+            error.facts["unwritten"] = len(waiting)
+            patience.spend(error)
+            continue
+        except SearchError as error:
+            if error.facts.get("status") != TOO_LARGE:
+                raise
+            if len(waiting) == 1:
+                reason = f"it has {len(waiting[0].data):,} bytes, more than the server takes in one request"
+                return [*failures, Failure(waiting[0].action, TOO_LARGE, reason)]
+            middle = len(waiting) // 2
+            return [*failures, *_deliver(cluster, waiting[:middle]), *_deliver(cluster, waiting[middle:])]
+        again, refused, problem = _sorted_out(cluster, waiting, items)
+        failures += refused
+        if problem is not None:
+            if len(again) < len(waiting):
+                patience.progress()
+            problem.facts["unwritten"] = len(again)
+            patience.spend(problem)
+        waiting = again
+    return failures
+
+
+def _post(cluster: Cluster, lines: Sequence[_Lines]) -> list[Any]:
+    # `require_alias`: should the collection have been removed meanwhile, its indices must not come back without
+    # their mappings.
+    operations: Any = [
+        line.data for line in lines
+    ]  # the client takes encoded lines, too, but does not say so
+    answer = cluster.ask(cluster.client.bulk, operations=operations, require_alias=True)
+    return list(answer["items"])
+
+
+def _sorted_out(
+    cluster: Cluster, lines: Sequence[_Lines], items: Sequence[Any]
+) -> tuple[list[_Lines], list[Failure], EngineUnavailable | None]:
+    """What to send again, what was refused, and why the first is to be sent again."""
+    again: list[_Lines] = []
+    refused: list[Failure] = []
+    problem: EngineUnavailable | None = None
+    for line, item in zip(lines, items, strict=True):
+        result = item[line.action.kind]
+        status = int(result["status"])
+        error = result.get("error")
+        if status < 300 or (status == 404 and line.action.kind == "delete" and error is None):
+            continue
+        if error and error.get("type") == "index_not_found_exception":
+            raise explained(cluster.where, status, {"error": error})
+        if status in COME_BACK_LATER or (error and error.get("type") == "cluster_block_exception"):
+            found = explained(cluster.where, status, {"error": error})
+            if not isinstance(found, EngineUnavailable):
+                raise found
+            again.append(line)
+            problem = problem or found
+        else:
+            refused.append(Failure(line.action, status, reason_of(error)))
+    return again, refused, problem
+
+
+def require(failures: Sequence[Failure], where: str) -> None:
+    """Raise when something was refused; rows that are gone meanwhile do not count.
+
+    Raises:
+        WriteRefused: The message has the first reason.
+    """
+    real = [failure for failure in failures if not failure.missing]
+    if real:
+        first = real[0]
+        raise WriteRefused(
+            f"Elasticsearch at {where} refused {len(real)} rows. First: '{first.action.id}' of "
+            f"{first.action.index}: {first.reason}.",
+            hint="Compare the reason with mappings/README.md.",
+        )

@@ -1,0 +1,167 @@
+"""The connection: how it is made, and the one door through which every request goes."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from elasticsearch import Elasticsearch
+
+from indexer.engines.elastic.problems import explained, translated
+from indexer.errors import EngineUnavailable, SearchError, SettingsError
+from indexer.log import get_logger
+
+TIMEOUT = 60.0  # seconds for one request
+PATIENCE = 180.0  # seconds that a write waits for a server that is away or busy; a restart takes less
+LONGEST_PAUSE = 15.0  # seconds between two tries
+PORTS = {"http": 80, "https": 443}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def connect(url: str, *, credentials: str = "", certificates: str = "") -> Cluster:
+    """Make a client; nothing is sent yet.
+
+    Args:
+        url: ``http://`` or ``https://``; may hold ``user:password@`` and a path.
+        credentials: ``user:password``, an API key, or ``@FILE`` with one of these in it; wins over the URL.
+        certificates: PEM file with the authority that signed the server's certificate; empty trusts what the
+            system trusts. Certificates are always verified.
+
+    Raises:
+        SettingsError: A file cannot be read, or the URL has no host.
+    """
+    parts = urlsplit(url)
+    if not parts.hostname:
+        raise SettingsError(
+            "The engine's URL has no host.", hint="For example: INDEXER_ENGINE=http://localhost:9200"
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    address = f"{parts.scheme}://{host}:{parts.port or PORTS[parts.scheme]}{parts.path.rstrip('/')}"
+    options: dict[str, Any] = {}
+    secret = _secret(credentials)
+    if not secret and parts.username is not None:
+        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    if ":" in secret:
+        user, _, password = secret.partition(":")
+        options["basic_auth"] = (user, password)
+    elif secret:
+        options["api_key"] = secret
+    if certificates:
+        if not Path(certificates).expanduser().is_file():
+            raise SettingsError(
+                f"The certificates are to be read from '{certificates}'; there is no such file."
+            )
+        options["ca_certs"] = str(Path(certificates).expanduser())
+    return Cluster(Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options), address)
+
+
+def _secret(credentials: str) -> str:
+    if not credentials.startswith("@"):
+        return credentials
+    path = Path(credentials[1:]).expanduser()
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The credentials cannot be read from '{path}': {error}.") from error
+
+
+class Cluster:
+    """A client and its address. Errors of the client come out as `SearchError` and its children.
+
+    Args:
+        pause: Called with seconds to wait between two tries; for tests.
+    """
+
+    def __init__(
+        self,
+        client: Elasticsearch,
+        where: str,
+        *,
+        patience: float = PATIENCE,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.client = client
+        self.where = where
+        self._patience = patience
+        self._pause = pause
+
+    def ask(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The body of the answer to one request."""
+        with translated(self.where):
+            return call(*args, **kwargs).body
+
+    def insist(self, work: Callable[[], T]) -> T:
+        """Do work that asks, and wait for a server that is away or busy. For writing, where nobody sits and waits."""
+        patience = self.patience()
+        while True:
+            try:
+                return work()
+            except EngineUnavailable as error:
+                patience.spend(error)
+
+    def patience(self) -> Patience:
+        """Patience for one piece of work."""
+        return Patience(self._patience, self._pause)
+
+    def search(self, **parts: Any) -> Any:
+        """The answer to one search; never one from a part of the shards only."""
+        return self.ask(self.client.search, allow_partial_search_results=False, **parts)
+
+    def search_many(self, searches: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        """Several searches (index, body) in one request; the answers in their order."""
+        lines: list[dict[str, Any]] = []
+        for index, body in searches:
+            lines += [{"index": index, "allow_partial_search_results": False}, body]
+        answers = self.ask(self.client.msearch, searches=lines)["responses"]
+        for answer in answers:
+            if "error" in answer:
+                raise explained(self.where, answer.get("status", 500), answer)
+        return list(answers)
+
+    def version(self) -> str:
+        """Of the server; empty when we may not know. Not every user may ask nodes, not every server answers ``GET /``."""
+        try:
+            nodes = self.ask(self.client.nodes.info, node_id="_local", filter_path="nodes.*.version")["nodes"]
+            return next((str(node["version"]) for node in nodes.values()), "")
+        except EngineUnavailable:
+            raise
+        except SearchError:
+            pass
+        try:
+            return str(self.ask(self.client.info)["version"]["number"])
+        except SearchError:
+            return ""
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class Patience:
+    """How long to go on trying, with growing pauses; progress starts it anew."""
+
+    def __init__(self, seconds: float, pause: Callable[[float], None]) -> None:
+        self._seconds = seconds
+        self._pause = pause
+        self.progress()
+
+    def progress(self) -> None:
+        """Something was done: all patience is back."""
+        self._left = self._seconds
+        self._next = 0.5
+
+    def spend(self, error: EngineUnavailable) -> None:
+        """Wait a while, or raise the error when the patience is at its end or waiting will not help."""
+        if self._left <= 0 or error.facts.get("blocked"):
+            raise error
+        # Up to half as long again, so that several writers do not come back all at once.
+        seconds = min(self._next, self._left) * random.uniform(1.0, 1.5)
+        get_logger(__name__).warning("engine_waiting", seconds=round(seconds, 1), reason=str(error))
+        self._left -= seconds
+        self._next = min(2 * self._next, LONGEST_PAUSE)
+        self._pause(seconds)

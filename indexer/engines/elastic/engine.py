@@ -1,0 +1,265 @@
+"""The Elasticsearch engine: each method of the protocol over a few requests; modules do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from indexer.batches import batches
+from indexer.engines.base import (
+    EngineInfo,
+    Filter,
+    Fragment,
+    Ranking,
+    Refused,
+    SearchAnswer,
+    SearchRequest,
+    WordQuery,
+)
+from indexer.engines.elastic import mentions, rows, search, topics
+from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.indices import Names, prepare
+from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
+from indexer.engines.elastic.writing import Writer
+from indexer.engines.storable import bindable, unencodable
+from indexer.errors import SearchError, WriteRefused
+from indexer.records import (
+    Document,
+    MentionRow,
+    MinedDocument,
+    PhraseRow,
+    Refinement,
+    StoredDocument,
+    Topic,
+    Vector,
+)
+from mappings import VectorIndex
+
+REFINED_AT_ONCE = 250
+DOCUMENTS_AT_ONCE = 250
+PHRASES_AT_ONCE = 1_000
+MOST_TERMS = 10_000  # ids in one query; servers take 65,536
+EVERYTHING: dict[str, Any] = {"match_all": {}}
+
+
+class ElasticEngine:
+    """One collection in one cluster: five indices behind aliases.
+
+    Args:
+        cluster: The connection; closed with the engine.
+        prefix: What the names of all indices of this program begin with.
+        collection: Name of the collection.
+        dims: Length of the vectors.
+        bundle: Encoder that the vectors will come from; noted in new indices.
+        vector_index: How vectors are searched, in new indices.
+        create: Make the indices when there are none.
+
+    Raises:
+        NotFound: There is no collection, and none is to be made.
+        MappingMismatch: The indices hold vectors of another length, are of a newer version or of another program.
+        EngineUnavailable, EngineForbidden, EngineIncompatible: The cluster does not answer, or not us.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        prefix: str,
+        collection: str,
+        dims: int,
+        *,
+        bundle: str = "",
+        vector_index: VectorIndex = "int8_hnsw",
+        create: bool = True,
+    ) -> None:
+        self.names = Names.of(prefix, collection)
+        self.dims = dims
+        self._cluster = cluster
+        self._vector_index = prepare(
+            cluster, self.names, dims, create=create, bundle=bundle, vector_index=vector_index
+        )
+        self._fresh = Freshness(cluster)
+        self._writer = Writer(cluster, self.names, dims, self._fresh)
+
+    # -- writing ---------------------------------------------------------------------------------------------
+
+    def store(self, documents: Sequence[Document]) -> list[Refused]:
+        return self._writer.store(documents)
+
+    def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
+        return self._writer.write_mined(rows, self._labels())
+
+    def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
+        refused: list[Refused] = []
+        for batch in batches(rows, REFINED_AT_ONCE):
+            refused += self._writer.refine(batch, self._labels())
+        return refused
+
+    def delete(self, ids: Sequence[str]) -> int:
+        return sum(self._writer.delete(some) for some in batches(dict.fromkeys(ids), DOCUMENTS_AT_ONCE))
+
+    def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
+        for batch in batches(rows, PHRASES_AT_ONCE):
+            self._write_phrases({row.phrase_id: row for row in batch})
+
+    def _write_phrases(self, batch: Mapping[str, PhraseRow]) -> None:
+        for row in batch.values():
+            texts = "\n".join([row.phrase_id, row.phrase, *row.surfaces, *row.topics])
+            reason = rows.bad_vector(row.vector, self.dims) or unencodable(texts)
+            if reason:
+                raise WriteRefused(f"Phrase {row.phrase_id} was refused: {reason}.")
+        self._fresh.must(
+            Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
+        )
+        self._fresh.must(Action("delete", self.names.changes, id_) for id_ in batch)
+
+    def delete_phrases(self, ids: Iterable[str]) -> None:
+        for batch in batches(ids, PHRASES_AT_ONCE):
+            for index in (self.names.phrases, self.names.changes):
+                self._fresh.must(Action("delete", index, id_) for id_ in rows.usable(batch))
+
+    def write_topics(self, topics_: Sequence[Topic]) -> None:
+        topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
+
+    def compact(self) -> None:
+        """Remove mentions that a killed writer left behind. The server merges segments by itself."""
+        self._writer.sweep()
+
+    def close(self) -> None:
+        with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
+            self._fresh.refresh(*self.names.all, insist=False)
+        self._cluster.close()
+
+    def _labels(self) -> dict[str, str]:
+        """Topic id ► readable name."""
+        self._fresh.refresh(self.names.topics)
+        return topics.labels(self._cluster, self.names)
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def info(self) -> EngineInfo:
+        names = self.names
+        self._fresh.refresh(*names.all)
+        having_run = {"exists": {"field": "bundle"}}
+        without = {"bool": {"filter": [having_run], "must_not": [{"exists": {"field": "topics"}}]}}
+        asked = [
+            (names.documents, EVERYTHING),
+            (names.documents, having_run),
+            (names.documents, without),
+            (names.mentions, EVERYTHING),
+            (names.phrases, EVERYTHING),
+            (names.topics, EVERYTHING),
+        ]
+        answers = self._cluster.search_many(
+            [(index, {"size": 0, "track_total_hits": True, "query": query}) for index, query in asked]
+        )
+        documents, mined, without_topic, mentions, phrases, topics_ = (
+            int(answer["hits"]["total"]["value"]) for answer in answers
+        )
+        client = self._cluster.client
+        stats = self._cluster.ask(client.indices.stats, index=names.all, metric="store")
+        version = self._cluster.version()
+        return EngineInfo(
+            documents=documents,
+            mined=mined,
+            mentions=mentions,
+            phrases=phrases,
+            topics=topics_,
+            without_topic=without_topic,
+            bytes=int(stats["_all"]["total"]["store"]["size_in_bytes"]),
+            description=f"Elasticsearch{version and f' {version}'} at {self._cluster.where}, indices {names.stem}-*",
+        )
+
+    def fields(self) -> list[str]:
+        answer = self._cluster.ask(self._cluster.client.indices.get_mapping, index=self.names.documents)
+        found: set[str] = set()
+        for index in answer.values():
+            found |= index["mappings"]["properties"]["meta"].get("properties", {}).keys()
+        return sorted(found)
+
+    def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
+        found = by_id(self._cluster, self.names.documents, ids)
+        having: dict[str, Vector] = {}
+        if vectors:
+            self._fresh.refresh(self.names.documents)
+            mined = [id_ for id_, row in found.items() if row.get("bundle")]
+            having = vectors_by_id(self._cluster, self.names.documents, mined)
+        return [rows.to_stored(found[id_], having.get(id_)) for id_ in ids if id_ in found]
+
+    def document_ids(self) -> Iterator[str]:
+        return self._ids(self.names.documents, "id")
+
+    def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
+        self._fresh.refresh(self.names.mentions)
+        return mentions.of_documents(self._cluster, self.names, document_ids)
+
+    def mentions_by_phrase(
+        self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
+    ) -> Iterator[list[MentionRow]]:
+        self._fresh.refresh(self.names.mentions)
+        yield from mentions.by_phrase(self._cluster, self.names, phrase_ids, limit)
+
+    def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
+        self._fresh.refresh(self.names.documents)
+        counts: dict[str, int] = {}
+        for some in batches(rows.usable(phrase_ids), MOST_TERMS):
+            counting = {"terms": {"field": "phrase_ids", "include": some, "size": len(some)}}
+            answer = self._cluster.search(
+                index=self.names.documents,
+                size=0,
+                aggs={"counts": counting},
+                track_total_hits=False,
+            )
+            buckets = answer["aggregations"]["counts"]["buckets"]
+            counts |= {bucket["key"]: int(bucket["doc_count"]) for bucket in buckets}
+        return {id_: counts.get(id_, 0) for id_ in phrase_ids}
+
+    def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
+        found = by_id(self._cluster, self.names.phrases, ids)
+        self._fresh.refresh(self.names.phrases)
+        vectors = vectors_by_id(self._cluster, self.names.phrases, list(found))
+        return [rows.to_phrase(found[id_], vectors[id_]) for id_ in ids if id_ in found and id_ in vectors]
+
+    def changed_phrases(self) -> Iterator[str]:
+        return self._ids(self.names.changes, "phrase_id")
+
+    def phrase_ids(self) -> Iterator[str]:
+        return self._ids(self.names.phrases, "phrase_id")
+
+    def _ids(self, index: str, field: str) -> Iterator[str]:
+        self._fresh.refresh(index)
+        hits = stream(self._cluster, index, EVERYTHING, sort=[field], fields=[], page=MOST_TERMS)
+        return (hit["_id"] for hit in hits)
+
+    def topics(self) -> list[Topic]:
+        self._fresh.refresh(self.names.topics)
+        return topics.read(self._cluster, self.names)
+
+    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
+        self._fresh.refresh(self.names.documents)
+        return topics.documents(self._cluster, self.names, bindable(topic_id), limit)
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        self._fresh.refresh(self.names.documents)
+        return search.search(self._cluster, self.names, request, self.dims, self._vector_index)
+
+    def highlights(
+        self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
+    ) -> Mapping[str, tuple[Fragment, ...]]:
+        self._fresh.refresh(self.names.documents)
+        return search.highlights(self._cluster, self.names, words, ids, fragments)
+
+    def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
+        search.checked(vector, self.dims)
+        self._fresh.refresh(self.names.phrases)
+        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._vector_index)
+
+    def nearest_mentions(
+        self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
+    ) -> list[tuple[MentionRow, float]]:
+        search.checked(vector, self.dims)
+        self._fresh.refresh(self.names.mentions, self.names.documents)
+        return mentions.nearest(self._cluster, self.names, vector, limit, filters, self._vector_index)

@@ -1,0 +1,126 @@
+"""Word queries and filters in the server's query language. Nothing that a user types is ever syntax there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from indexer.engines.base import Clause, Filter, WordQuery
+from indexer.engines.elastic.rows import compared, searchable_name
+from indexer.engines.storable import bindable, has_words
+from indexer.engines.values import read_number, to_value
+from indexer.errors import QueryError
+
+Query = dict[str, Any]
+
+TITLE_WEIGHT = 3  # a word in the title counts as three in the text
+MOST_EXPANSIONS = 1_000  # words that a prefix may stand for
+OURS = {"topic": "topics", "keyphrase": "keyphrase_keys"}
+
+NOTHING: Query = {"match_none": {}}
+
+
+def of_words(query: WordQuery) -> tuple[Query, bool]:
+    """The query, and whether its scores mean something."""
+    wanted = wanted_clauses(query)
+    excluded = [_clause(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
+    if not wanted:
+        return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
+    parts: Query = {"must": wanted} if query.require_all else {"should": wanted, "minimum_should_match": 1}
+    return {"bool": parts | ({"must_not": excluded} if excluded else {})}, True
+
+
+def wanted_clauses(query: WordQuery) -> list[Query]:
+    """One query for each clause that is not negated and has a letter or digit."""
+    return [_clause(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
+
+
+def _clause(clause: Clause) -> Query:
+    """A word is a phrase of one: the analyzer may find several in it, and then they must stand together."""
+    parts: Query = {
+        "query": bindable(clause.text),
+        "type": "phrase",
+        "fields": [f"title^{TITLE_WEIGHT}", "text"],
+        "tie_breaker": 1.0,  # the scores of both fields add up
+    }
+    if clause.kind == "prefix":
+        parts |= {"type": "phrase_prefix", "max_expansions": MOST_EXPANSIONS}
+    return {"multi_match": parts}
+
+
+# -- filters -------------------------------------------------------------------------------------------------
+
+
+def of_filters(filters: Sequence[Filter]) -> list[Query]:
+    """Queries that must all hold. Conditions with ``=`` on one field are alternatives."""
+    alternatives: dict[str, list[Query]] = {}
+    others = []
+    for condition in filters:
+        met = _any_of([_condition(condition, item) for item in _items(condition)])
+        if condition.operator == "=":
+            alternatives.setdefault(condition.field, []).append(met)
+        elif condition.operator == "!=":
+            others.append({"bool": {"must_not": [met]}})
+        else:
+            others.append(met)
+    return [*map(_any_of, alternatives.values()), *others]
+
+
+def field_of(name: str) -> str | None:
+    """The field of the index that a filter or facet means; None when there can be none of that name."""
+    if name in OURS:
+        return OURS[name]
+    return f"meta.{bindable(name)}" if searchable_name(name) else None
+
+
+def _items(condition: Filter) -> list[Any]:
+    if not isinstance(condition.value, list):
+        return [condition.value]
+    if condition.operator not in ("=", "!="):
+        raise QueryError(f"'{condition.field} {condition.operator}' takes one value, not a list.")
+    return list(condition.value)
+
+
+def _any_of(queries: Sequence[Query]) -> Query:
+    if len(queries) == 1:
+        return queries[0]
+    return {"bool": {"should": list(queries), "minimum_should_match": 1}} if queries else NOTHING
+
+
+_RANGES = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+
+
+def _condition(condition: Filter, item: Any) -> Query:
+    """Documents with a value of the field equal to, below or above `item`.
+
+    A stored number compares as a number, everything else as text, whichever way the user wrote it.
+    """
+    value = to_value(item)
+    if value is None:
+        raise QueryError(f"'{condition.field}' cannot be compared with {item!r}.")
+    if condition.operator not in ("=", "!=", *_RANGES):
+        raise QueryError(f"There is no operator '{condition.operator}'; use =, !=, <, <=, > or >=.")
+    field = field_of(condition.field)
+    if field is None:
+        return NOTHING
+    text = compared(value).casefold() if condition.field == "keyphrase" else compared(value)
+    number = value.number if value.number is not None else read_number(value.text)
+    numbers = None if condition.field in OURS else f"numbers.{bindable(condition.field)}"
+    if condition.operator in ("=", "!="):
+        same: list[Query] = [{"term": {field: text}}]
+        if numbers and number is not None:
+            same.append({"term": {numbers: _finite(number)}})
+        return _any_of(same)
+    word = _RANGES[condition.operator]
+    as_text: Query = {"range": {field: {word: text}}}
+    if numbers is None:
+        return as_text
+    as_text = {"bool": {"filter": [as_text], "must_not": [{"range": {numbers: {}}}]}}
+    if number is None:
+        return as_text
+    return _any_of([as_text, {"range": {numbers: {word: _finite(number)}}}])
+
+
+def _finite(number: float | int) -> float:
+    """JSON has no infinity; nothing that is stored lies beyond these."""
+    return max(-1.7e308, min(1.7e308, float(number)))

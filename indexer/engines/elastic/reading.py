@@ -1,0 +1,184 @@
+"""Rows in and out: sent, made visible, read by id and as streams over a point in time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from indexer.batches import batches
+from indexer.engines.elastic.bulk import Action, Failure, require, send
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.problems import explained
+from indexer.engines.elastic.rows import Row, to_vector, usable
+from indexer.records import Vector
+
+PAGE = 1_000
+IDS_AT_ONCE = 1_000
+KEEP_ALIVE = "5m"  # of a point in time; every page renews it
+NEVER_IN_SOURCE = [
+    "vector",
+    "centroid",
+]  # some servers leave vectors out of it: they are always asked for by name
+
+
+class Freshness:
+    """Sends rows, and remembers in which indices there are some that a search does not see yet."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._stale: set[str] = set()
+
+    def send(self, actions: Iterable[Action]) -> list[Failure]:
+        """Carry out actions; returns what was refused."""
+        touched: set[str] = set()
+
+        def noted() -> Iterator[Action]:
+            for action in actions:
+                touched.add(action.index)
+                yield action
+
+        try:
+            return send(self._cluster, noted())
+        finally:
+            # Afterwards: a refresh that another thread asks for meanwhile comes too early for these rows.
+            self._stale |= touched
+
+    def must(self, actions: Iterable[Action]) -> None:
+        """Carry out actions that nothing should be wrong with; a row that is gone meanwhile needs none.
+
+        Raises:
+            WriteRefused: The server refused some.
+        """
+        require(self.send(actions), self._cluster.where)
+
+    def refresh(self, *indices: str, insist: bool = True) -> None:
+        """Make what was written visible to searches.
+
+        Args:
+            insist: Wait for a server that is away.
+        """
+        stale = self._stale.intersection(indices)
+        if stale:
+            self._stale -= stale  # before the request: rows written meanwhile count as stale again
+            try:
+                if insist:
+                    self._cluster.insist(lambda: self._refresh(stale))
+                else:
+                    self._refresh(stale)
+            except BaseException:
+                self._stale |= stale
+                raise
+
+    def _refresh(self, indices: set[str]) -> None:
+        self._cluster.ask(self._cluster.client.indices.refresh, index=sorted(indices))
+
+
+def by_id(
+    cluster: Cluster,
+    index: str,
+    ids: Sequence[str],
+    fields: Sequence[str] | None = None,
+    *,
+    insist: bool = False,
+) -> dict[str, Row]:
+    """Rows by id, without vectors; as they are at this moment, whether a search sees them yet or not.
+
+    Args:
+        fields: Only these; all when None.
+        insist: Wait for a server that is away.
+    """
+    found: dict[str, Row] = {}
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        work = partial(_rows_by_id, cluster, index, some, fields)
+        found |= cluster.insist(work) if insist else work()
+    return found
+
+
+def _rows_by_id(
+    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None
+) -> dict[str, Row]:
+    answer = cluster.ask(
+        cluster.client.mget,
+        index=index,
+        ids=ids,
+        source_includes=list(fields) if fields is not None else None,
+        source_excludes=NEVER_IN_SOURCE,
+    )
+    for row in answer["docs"]:
+        if row.get("error"):  # a shard is on its way from one server to another, or the index is gone
+            raise explained(cluster.where, 503, row)
+    return {row["_id"]: row.get("_source", {}) for row in answer["docs"] if row["found"]}
+
+
+def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:
+    """Vectors of rows that a search sees."""
+    found: dict[str, Vector] = {}
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        answer = cluster.search(
+            index=index,
+            query={"ids": {"values": some}},
+            size=len(some),
+            source=False,
+            fields=[{"field": "vector"}],
+            track_total_hits=False,
+        )
+        for hit in answer["hits"]["hits"]:
+            vector = vector_of(hit)
+            if vector is not None:
+                found[hit["_id"]] = vector
+    return found
+
+
+def vector_of(hit: Row, field: str = "vector") -> Vector | None:
+    """The vector of a hit that it was asked for."""
+    numbers = hit.get("fields", {}).get(field)
+    return to_vector(numbers) if numbers else None
+
+
+def stream(
+    cluster: Cluster,
+    index: str,
+    query: dict[str, Any],
+    *,
+    sort: Sequence[str],
+    fields: Sequence[str] | None = None,
+    vector: str | None = None,
+    page: int = PAGE,
+) -> Generator[Row, None, None]:
+    """All hits in order, as they were when the stream began, however long it is read.
+
+    Args:
+        sort: Fields, ascending.
+        fields: Of the rows; all when None.
+        vector: Name of the vector field, when it is wanted.
+    """
+    opened = cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"]
+    after: list[Any] | None = None
+    try:
+        while True:
+            answer = cluster.search(
+                query=query,
+                size=page,
+                sort=[{name: "asc"} for name in sort],
+                search_after=after,
+                pit={"id": opened, "keep_alive": KEEP_ALIVE},
+                source=_source(fields),
+                fields=[{"field": vector}] if vector else None,
+                track_total_hits=False,
+            )
+            opened = answer["pit_id"]
+            hits = answer["hits"]["hits"]
+            yield from hits
+            if len(hits) < page:
+                return
+            after = hits[-1]["sort"]
+    finally:
+        with_error = cluster.client.options(ignore_status=404)
+        cluster.ask(with_error.close_point_in_time, id=opened)
+
+
+def _source(fields: Sequence[str] | None) -> Any:
+    if fields is None:
+        return {"excludes": NEVER_IN_SOURCE}
+    return {"includes": list(fields)} if fields else False

@@ -1,0 +1,342 @@
+"""Records ► rows of the indices and back. Only this file and mappings/ know how a record is laid out."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.engines.base import LONGEST_VALUE
+from indexer.engines.storable import bindable, meta_json, restored, unencodable, unstorable, without_nuls
+from indexer.engines.values import Value, to_value
+from indexer.records import (
+    Document,
+    Keyphrase,
+    MentionRow,
+    MetaValue,
+    MinedDocument,
+    PhraseRow,
+    Place,
+    Refinement,
+    StoredDocument,
+    Topic,
+    TopicWeight,
+    Vector,
+)
+
+Row = dict[str, Any]
+
+LONGEST_ID = 512  # bytes; the server takes no more
+DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+_NO_VECTOR = np.empty(0, np.float32)
+
+
+# -- documents -----------------------------------------------------------------------------------------------
+
+
+def unstorable_document(document: Document) -> str:
+    """Why a document cannot be stored; empty when it can."""
+    reason = unstorable(document)
+    if not reason and len(document.id.encode()) > LONGEST_ID:
+        reason = f"the id has {len(document.id.encode()):,} bytes, more than {LONGEST_ID}"
+    return reason
+
+
+def of_document(document: Document) -> Row:
+    """A document that has not been mined."""
+    title, text, nuls = without_nuls(document.title, document.text)
+    row = {
+        "id": document.id,
+        "title": title,
+        "text": text,
+        "source": document.source,
+        "hash": document.content_hash,
+        "fields": meta_json(document.meta),
+        **_values(document.meta),
+    }
+    return row if nuls is None else {**row, "nuls": nuls}
+
+
+def to_document(row: Mapping[str, Any]) -> Document:
+    title, text = restored(row["title"], row["text"], row.get("nuls"))
+    return Document(row["id"], text, title, json.loads(row["fields"]), row["source"])
+
+
+def to_stored(row: Mapping[str, Any], vector: Vector | None) -> StoredDocument:
+    """A document with what was mined from it, if it was."""
+    return StoredDocument(
+        to_document(row),
+        tuple(
+            Keyphrase(k["phrase_id"], k["text"], k["score"], _places(k["places"]))
+            for k in row.get("keyphrase_rows", ())
+        ),
+        tuple(TopicWeight(t["topic"], t["weight"]) for t in row.get("topic_weights", ())),
+        vector,
+        row.get("bundle", ""),
+        row.get("run", ""),
+    )
+
+
+def _values(meta: Mapping[str, MetaValue]) -> Row:
+    """The user's fields as they are searched: all as text, numbers as numbers too, dates as dates too.
+
+    Each of these objects has fields of one type only, so no document is ever refused because an earlier one had
+    another type there.
+    """
+    texts: Row = {}
+    numbers: Row = {}
+    dates: Row = {}
+    for field, content in meta.items():
+        if not searchable_name(field):
+            continue
+        values = [to_value(item) for item in (content if isinstance(content, list) else [content])]
+        known = [value for value in values if value is not None and len(value.text) <= LONGEST_VALUE]
+        if known:
+            texts[field] = _one_or_many(dict.fromkeys(value.text for value in known))
+        finite = [float(v.number) for v in known if v.number is not None and math.isfinite(v.number)]
+        if finite:
+            numbers[field] = _one_or_many(finite)
+        days = [value.text for value in known if _DATE.fullmatch(value.text)]
+        if days:
+            dates[field] = _one_or_many(day.replace(" ", "T", 1) for day in days)
+    return {"meta": texts, "numbers": numbers, "dates": dates}
+
+
+def searchable_name(field: str) -> bool:
+    """Whether the server can have a field of this name; others are kept, but neither filtered by nor counted."""
+    return bool(field.strip())
+
+
+def _one_or_many(items: Iterable[Any]) -> Any:
+    found = list(items)
+    return found[0] if len(found) == 1 else found
+
+
+# -- what was mined ------------------------------------------------------------------------------------------
+
+
+def of_mined(row: MinedDocument, labels: Mapping[str, str]) -> Row:
+    """The fields that mining adds to a document."""
+    return {
+        **of_choice(row, labels),
+        "phrase_ids": [mention.phrase_id for mention in row.mentions],
+        "mention_topics": [mention.topic for mention in row.mentions],
+        "bundle": row.bundle,
+        "mined_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "vector": of_vector(row.vector),
+    }
+
+
+def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row:
+    """Keyphrases and topics of a document."""
+    topics = [topic.topic_id for topic in row.topics]
+    return {
+        "keyphrases": list(dict.fromkeys(k.text for k in row.keyphrases)),
+        "keyphrases_absent": list(dict.fromkeys(k.text for k in row.keyphrases if not k.present)),
+        "keyphrase_rows": [
+            {"phrase_id": k.phrase_id, "text": k.text, "score": k.score, "places": _flat(k.places)}
+            for k in row.keyphrases
+        ],
+        "topic_labels": label_list(topics, labels),
+        "topics": topics,
+        "topic_weights": [{"topic": t.topic_id, "weight": t.weight} for t in row.topics],
+        "keyphrase_keys": keyphrase_keys(k.text for k in row.keyphrases),
+        "run": row.run,
+    }
+
+
+def label_list(topics: Sequence[str], labels: Mapping[str, str]) -> list[str]:
+    """Readable names of topics; of those that have none yet, nothing."""
+    return [labels[topic] for topic in topics if labels.get(topic)]
+
+
+def keyphrase_keys(texts: Iterable[str]) -> list[str]:
+    """Keyphrases as they are compared: without case."""
+    keys = dict.fromkeys(text.casefold() for text in texts)
+    return [key for key in keys if len(key) <= LONGEST_VALUE]
+
+
+def unstorable_mined(row: MinedDocument | Refinement) -> str:
+    """What of its texts cannot be stored; empty when all can."""
+    parts = [row.run]
+    for keyphrase in row.keyphrases:
+        parts += (keyphrase.phrase_id, keyphrase.text)
+    parts += [topic.topic_id for topic in row.topics]
+    if isinstance(row, MinedDocument):
+        parts.append(row.bundle)
+        for mention in row.mentions:
+            parts += (
+                mention.phrase_id,
+                mention.phrase,
+                mention.surface,
+                mention.sentence,
+                mention.topic or "",
+            )
+    else:
+        parts += [topic for topic in row.mention_topics.values() if topic]
+    reason = unencodable("\n".join(parts))
+    return f"what was mined has {reason}" if reason else ""
+
+
+# -- mentions ------------------------------------------------------------------------------------------------
+
+
+def mention_id(document_id: str, phrase_id: str) -> str:
+    """A hash of both, because ids of documents may be as long as an id can be."""
+    return blake2b(f"{document_id}\0{phrase_id}".encode(), digest_size=16).hexdigest()
+
+
+def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any]) -> Row:
+    """A mention. Its topic, and whether it is a keyphrase, stand on its document: see `Choice`.
+
+    Args:
+        document: The document's stored row; its `meta` and `numbers` are taken over, so that a filter on them is a part
+            of a vector search.
+    """
+    return {
+        "document_id": mention.document_id,
+        "phrase_id": mention.phrase_id,
+        "phrase": mention.phrase,
+        "surface": mention.surface,
+        "score": mention.score,
+        "places": _flat(mention.places),
+        "sentence": mention.sentence,
+        "chance": chance(mention.document_id),
+        "vector": of_vector(mention.vector),
+        "meta": document.get("meta") or {},
+        "numbers": document.get("numbers") or {},
+        "bundle": bundle,
+    }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a document says of its mentions.
+
+    It stands there and not on the mentions, because it changes with every fit of topics, and a row with a vector is
+    dear to write again. A mention that its document does not name is left over from a killed writer, and does not count.
+    """
+
+    topics: Mapping[str, str | None]  # phrase id ► topic id, of all mentions that there are
+    keyphrases: frozenset[str]  # phrase ids
+
+
+CHOICE_FIELDS = ["phrase_ids", "mention_topics", "keyphrase_rows.phrase_id"]
+
+
+def to_choice(row: Mapping[str, Any]) -> Choice:
+    """From a document's row, or its `CHOICE_FIELDS`."""
+    topics = dict(zip(row.get("phrase_ids", ()), row.get("mention_topics", ()), strict=True))
+    return Choice(topics, frozenset(keyphrase["phrase_id"] for keyphrase in row.get("keyphrase_rows", ())))
+
+
+def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) -> MentionRow:
+    return MentionRow(
+        document_id=row["document_id"],
+        phrase_id=row["phrase_id"],
+        phrase=row["phrase"],
+        surface=row["surface"],
+        score=row["score"],
+        places=_places(row["places"]),
+        sentence=row["sentence"],
+        vector=_NO_VECTOR if vector is None else vector,
+        topic=choice.topics[row["phrase_id"]],
+        keyphrase=row["phrase_id"] in choice.keyphrases,
+    )
+
+
+def chance(document_id: str) -> str:
+    """An order of documents that depends on nothing but their ids."""
+    return blake2b(document_id.encode(), digest_size=8).hexdigest()
+
+
+# -- phrases and topics --------------------------------------------------------------------------------------
+
+
+def of_phrase(row: PhraseRow) -> Row:
+    return {
+        "phrase_id": row.phrase_id,
+        "phrase": row.phrase,
+        "surfaces": list(row.surfaces),
+        "documents": row.documents,
+        "topics": list(row.topics),
+        "vector": of_vector(row.vector),
+    }
+
+
+def to_phrase(row: Mapping[str, Any], vector: Vector) -> PhraseRow:
+    return PhraseRow(
+        row["phrase_id"],
+        row["phrase"],
+        tuple(row["surfaces"]),
+        row["documents"],
+        tuple(row["topics"]),
+        vector,
+    )
+
+
+def of_topic(topic: Topic) -> Row:
+    return {
+        "id": topic.id,
+        "label": topic.label,
+        "phrases": list(topic.phrases),
+        "size": topic.size,
+        "named_by_hand": topic.named_by_hand,
+        "centroid": of_vector(topic.centroid),
+    }
+
+
+def to_topic(row: Mapping[str, Any], centroid: Vector) -> Topic:
+    return Topic(row["id"], row["label"], tuple(row["phrases"]), row["size"], centroid, row["named_by_hand"])
+
+
+# -- places and vectors --------------------------------------------------------------------------------------
+
+
+def _flat(places: Sequence[Place]) -> list[list[Any]]:
+    return [[place.field, place.start, place.end] for place in places]
+
+
+def _places(rows: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
+    return tuple(Place(*row) for row in rows)
+
+
+def bad_vector(vector: Vector, dims: int) -> str:
+    """Why a vector cannot be stored or searched with; empty when it can."""
+    if vector.shape != (dims,):
+        return f"a vector has {vector.size} numbers, the collection has {dims}"
+    if not np.isfinite(vector).all():
+        return "a vector has NaN or infinity in it"
+    return "" if vector.any() else "a vector is all zeros, and has no direction"
+
+
+def of_vector(vector: Vector) -> list[float]:
+    rounded: list[float] = np.round(vector.astype(np.float64), DIGITS).tolist()
+    return rounded
+
+
+def to_vector(numbers: Sequence[float]) -> Vector:
+    """As stored, and of unit length again: float32 [dims]."""
+    vector: NDArray[np.float64] = np.asarray(numbers, np.float64)
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / (length or 1.0), np.float32)
+
+
+def usable(ids: Iterable[str]) -> list[str]:
+    """The different ones of these ids under which something can be stored."""
+    wanted = dict.fromkeys(ids)
+    return [id_ for id_ in wanted if id_ and not unencodable(id_) and len(id_.encode()) <= LONGEST_ID]
+
+
+def compared(value: Value) -> str:
+    """The text of a value as it is asked for."""
+    return bindable(value.text)

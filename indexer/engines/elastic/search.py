@@ -1,0 +1,250 @@
+"""Searches: rankings by words and by vector, counts, marked pieces of text, nearest rows. Free licence only.
+
+Each answer comes from one request; several searches share one. What the server cannot fuse without a licence is fused
+in `indexer.search`.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from indexer.batches import batches
+from indexer.engines.base import Fragment, Ranking, SearchAnswer, SearchRequest, WordQuery
+from indexer.engines.elastic import queries, rows
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.reading import NEVER_IN_SOURCE, vector_of
+from indexer.engines.fragments import marks_in, pieces, worth
+from indexer.engines.storable import restored
+from indexer.errors import MappingMismatch
+from indexer.records import PhraseRow, Vector
+
+DEEPEST = 10_000  # hits of one search, and candidates of one vector search: the server's own limits
+CANDIDATES = 200  # rows that a vector search looks at, at least, per shard
+OVERSAMPLE = {
+    "int8_hnsw": 2.0,
+    "bbq_hnsw": 3.0,
+    "int8_flat": 2.0,
+}  # of which the best are scored in full precision
+MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
+NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
+
+Query = dict[str, Any]
+
+
+def search(
+    cluster: Cluster, names: Names, request: SearchRequest, dims: int, vector_index: str
+) -> SearchAnswer:
+    conditions = queries.of_filters(request.filters)
+    limit = max(0, min(request.limit, DEEPEST))
+    searches = []
+    listed = request.words is not None or request.vector is None
+    scored = False
+    if listed or request.facets:
+        query, scored = queries.of_words(request.words) if request.words else ({"match_all": {}}, False)
+        body: Query = {
+            "query": {"bool": {"must": [query], "filter": conditions}},
+            "size": limit if listed else 0,
+            # Equal scores come by id; without scores the id alone is the order.
+            "sort": [*(["_score"] if scored else []), {"id": "asc"}],
+            "track_total_hits": True,
+            "_source": False,
+        }
+        if request.facets:
+            body["aggs"] = _counts(request.facets, request.facet_size)
+        searches.append((names.documents, body))
+    if request.vector is not None:
+        checked(request.vector, dims)
+        having = {"bool": {"filter": [*conditions, {"exists": {"field": "vector"}}]}}
+        searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
+        if limit:
+            nearest = _nearest(request.vector, limit, conditions, vector_index)
+            searches.append((names.documents, {**nearest, "_source": False}))
+    answers = cluster.search_many(searches)
+    words = meaning = None
+    counts: Mapping[str, tuple[tuple[str, int], ...]] = {}
+    if listed or request.facets:
+        answer = answers.pop(0)
+        words = _by_words(answer["hits"], scored) if listed else None
+        counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
+    if request.vector is not None:
+        total = int(answers[0]["hits"]["total"]["value"])
+        best = [(-cosine(hit), hit["_id"]) for hit in answers[1]["hits"]["hits"]] if limit else []
+        best.sort()
+        meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
+    return SearchAnswer(words, meaning, counts)
+
+
+def _by_words(hits: Query, scored: bool) -> Ranking:
+    return Ranking(
+        tuple(hit["_id"] for hit in hits["hits"]),
+        tuple(hit["_score"] if scored else 0.0 for hit in hits["hits"]),
+        int(hits["total"]["value"]),
+    )
+
+
+# -- by vector -----------------------------------------------------------------------------------------------
+
+
+def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_index: str) -> Query:
+    """A search for the nearest rows. Filters are a part of it: they never cost hits.
+
+    The graph is walked over rounded vectors, whose cosines are off by up to 0.05; the best of them are scored
+    again over the full ones.
+    """
+    wanted = min(limit, DEEPEST)
+    knn: Query = {
+        "field": "vector",
+        "query_vector": rows.of_vector(vector),
+        "k": wanted,
+        "num_candidates": min(DEEPEST, max(2 * wanted, CANDIDATES)),
+        "rescore_vector": {"oversample": OVERSAMPLE[vector_index]},
+    }
+    if conditions:
+        knn["filter"] = list(conditions)
+    return {"knn": knn, "size": wanted, "track_total_hits": False}
+
+
+def cosine(hit: Query) -> float:
+    """The server gives (1 + cosine) / 2, so that no score is negative."""
+    return 2.0 * float(hit["_score"]) - 1.0
+
+
+def checked(vector: Vector, dims: int) -> None:
+    reason = rows.bad_vector(vector, dims)
+    if reason:
+        raise MappingMismatch(
+            f"The search cannot be made: {reason}.",
+            hint="Use the bundle that the collection was indexed with.",
+        )
+
+
+def nearest_phrases(
+    cluster: Cluster, names: Names, vector: Vector, limit: int, vector_index: str
+) -> list[tuple[PhraseRow, float]]:
+    hits = near_rows(cluster, names.phrases, vector, limit, [], vector_index)
+    found = [
+        (rows.to_phrase(hit["_source"], near), cosine(hit))
+        for hit in hits
+        if (near := vector_of(hit)) is not None
+    ]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0].phrase_id))
+
+
+def near_rows(
+    cluster: Cluster,
+    index: str,
+    vector: Vector,
+    limit: int,
+    conditions: Sequence[Query],
+    vector_index: str,
+    *,
+    vectors: bool = True,
+) -> list[Query]:
+    """The nearest rows of an index as the server gives them."""
+    if limit <= 0:
+        return []
+    body = _nearest(vector, limit, conditions, vector_index) | {"_source": {"excludes": NEVER_IN_SOURCE}}
+    if vectors:
+        body["fields"] = ["vector"]
+    return list(cluster.search_many([(index, body)])[0]["hits"]["hits"])
+
+
+# -- counts --------------------------------------------------------------------------------------------------
+
+
+def _counts(fields: Sequence[str], size: int) -> Query:
+    """Aggregations; they count all matches. Most frequent first, equal counts by value."""
+    asked: Query = {}
+    for number, name in enumerate(fields):
+        field = queries.field_of(name)
+        if field is None or size <= 0:
+            continue
+        order = [{"_count": "desc"}, {"_key": "asc"}]
+        counts: Query = {"terms": {"field": field, "size": size, "order": order}}
+        if name == "keyphrase":
+            # Counted without case; a document that has it shows how it is spelt.
+            counts["terms"]["collect_mode"] = "breadth_first"
+            spelt = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": ["keyphrases"]}}
+            counts["aggs"] = {"spelt": spelt}
+        asked[str(number)] = counts
+    return asked
+
+
+def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple[tuple[str, int], ...]]:
+    counts: dict[str, tuple[tuple[str, int], ...]] = {}
+    for number, name in enumerate(fields):
+        buckets = answer.get(str(number), {}).get("buckets", [])
+        found = [(_shown(bucket), int(bucket["doc_count"])) for bucket in buckets]
+        if name not in queries.OURS:
+            found.sort(key=lambda pair: (-pair[1], *_by_size(pair[0])))
+        counts[name] = tuple(found)
+    return counts
+
+
+def _shown(bucket: Query) -> str:
+    key = str(bucket["key"])
+    if "spelt" in bucket:
+        for text in bucket["spelt"]["hits"]["hits"][0]["_source"]["keyphrases"]:
+            if text.casefold() == key:
+                return str(text)
+    return key
+
+
+def _by_size(text: str) -> tuple[bool, float, str]:
+    """Numbers by size and before texts."""
+    number = float(text) if NUMBER.fullmatch(text) else None
+    return number is None, number or 0.0, text
+
+
+# -- highlights ----------------------------------------------------------------------------------------------
+
+
+def highlights(
+    cluster: Cluster, names: Names, query: WordQuery, ids: Sequence[str], limit: int
+) -> Mapping[str, tuple[Fragment, ...]]:
+    """Fragments of each document in which a wanted clause stands, at most `limit` each, best first.
+
+    The server marks the words in whole fields; where to cut is decided here, as for every engine.
+    """
+    wanted = queries.wanted_clauses(query)
+    if not wanted or limit <= 0:
+        return {}
+    seal = secrets.token_hex(8)  # stands in no text
+    opening, closing = f"<{seal}>", f"</{seal}>"
+    found: dict[str, tuple[Fragment, ...]] = {}
+    for some in batches(rows.usable(ids), 500):
+        answer = cluster.search(
+            index=names.documents,
+            query={"ids": {"values": some}},
+            size=len(some),
+            source={"includes": ["title", "text", "nuls"]},
+            highlight={
+                "highlight_query": {"bool": {"should": wanted}},
+                "number_of_fragments": 0,
+                "max_analyzed_offset": MARKED_CHARACTERS,
+                "pre_tags": [opening],
+                "post_tags": [closing],
+                "fields": {"title": {}, "text": {}},
+            },
+        )
+        for hit in answer["hits"]["hits"]:
+            marked = _marked(hit, opening, closing)
+            if marked:
+                found[hit["_id"]] = tuple(marked[:limit])
+    return {id_: found[id_] for id_ in dict.fromkeys(ids) if id_ in found}
+
+
+def _marked(hit: Query, opening: str, closing: str) -> list[Fragment]:
+    row = hit["_source"]
+    texts = restored(row["title"], row["text"], row.get("nuls"))
+    found = [
+        piece
+        for field, original in zip(("title", "text"), texts, strict=True)
+        for marked in hit.get("highlight", {}).get(field, [])
+        for piece in pieces(field, original, marks_in(marked, opening, closing))
+    ]
+    return sorted(found, key=worth)

@@ -1,0 +1,217 @@
+"""Writing documents and what was mined from them.
+
+A document and its mentions are rows of several indices, and no server writes them in one step. The order makes up for
+that: first the note that phrases changed; then mentions that come, the document that names them, and mentions that it
+no longer names; of a document that goes, mentions first. Killed in between, the same call does the rest; mentions that
+no document names in the end are swept up by `compact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from indexer.engines.base import Refused
+from indexer.engines.elastic import rows
+from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.reading import Freshness, by_id, stream
+from indexer.engines.elastic.rows import Row, mention_id
+from indexer.records import Document, MentionRow, MinedDocument, Refinement
+
+NO_DOCUMENT = "there is no such document"
+NOT_MINED = "it has not been mined"
+MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle"]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Where to write."""
+
+    cluster: Cluster
+    names: Names
+    dims: int
+    fresh: Freshness
+
+    # -- documents -------------------------------------------------------------------------------------------
+
+    def store(self, documents: Sequence[Document]) -> list[Refused]:
+        """Write the documents that are new or changed; the last one of an id counts."""
+        refused, taken = [], {}
+        for document in documents:
+            reason = rows.unstorable_document(document)
+            if reason:
+                refused.append(Refused(document.id, reason))
+            else:
+                taken[document.id] = document
+        old = self._stored(list(taken), ["hash", "source", "phrase_ids"])
+        actions, changed = [], []
+        for id_, document in taken.items():
+            known = old.get(id_)
+            if known is None or known["hash"] != document.content_hash:
+                changed.append(id_)
+                actions.append(Action("index", self.names.documents, id_, rows.of_document(document)))
+            elif known["source"] != document.source:
+                actions.append(Action("update", self.names.documents, id_, {"source": document.source}))
+        replaced = {id_: old[id_] for id_ in changed if id_ in old}
+        self._mark(phrase for row in replaced.values() for phrase in row.get("phrase_ids", ()))
+        self._remove_mentions(replaced)
+        failures = self.fresh.send(actions)
+        self.fresh.refresh(self.names.documents)
+        return refused + [Refused(failure.action.id, failure.reason) for failure in failures]
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove documents with their mentions, the mentions first: without them a document can be deleted again."""
+        old = self._stored(ids, ["phrase_ids"])
+        self._mark(phrase for row in old.values() for phrase in row.get("phrase_ids", ()))
+        self._remove_mentions(old)
+        self.fresh.must(Action("delete", self.names.documents, id_) for id_ in old)
+        self.fresh.refresh(self.names.documents)
+        return len(old)
+
+    # -- what was mined --------------------------------------------------------------------------------------
+
+    def write_mined(self, mined: Sequence[MinedDocument], labels: Mapping[str, str]) -> list[Refused]:
+        """Replace what was mined from these documents; the last row of an id counts."""
+        old = self._stored([row.id for row in mined], MINED)
+        refused: dict[str, str] = {}
+        taken: dict[str, MinedDocument] = {}
+        for row in mined:
+            reason = self._unsound(row) if row.id in old else NO_DOCUMENT
+            if reason:
+                refused[row.id] = reason
+            else:
+                taken[row.id] = _without_repeats(row)
+                refused.pop(row.id, None)
+        self._mark(_touched(row, old[row.id]) for row in taken.values())
+        failures = self.fresh.send(
+            Action("index", self.names.mentions, mention_id(row.id, mention.phrase_id), body)
+            for row in taken.values()
+            for mention, body in ((m, rows.of_mention(m, row.bundle, old[row.id])) for m in row.mentions)
+        )
+        for failure in failures:
+            body = failure.action.body or {}
+            refused[body["document_id"]] = f"mention '{body['phrase']}': {failure.reason}"
+        for id_ in refused.keys() & taken.keys():
+            self._remove_mentions({id_: {"phrase_ids": _new_only(taken.pop(id_), old[id_])}})
+        for failure in self.fresh.send(
+            Action("update", self.names.documents, row.id, rows.of_mined(row, labels))
+            for row in taken.values()
+        ):
+            refused[failure.action.id] = NO_DOCUMENT if failure.missing else failure.reason
+        gone = {
+            id_: {"phrase_ids": [p for p in old[id_].get("phrase_ids", ()) if p not in _phrases(row)]}
+            for id_, row in taken.items()
+            if id_ not in refused
+        }
+        self._remove_mentions(gone)
+        return [Refused(row.id, refused[row.id]) for row in mined if row.id in refused]
+
+    def refine(self, refinements: Sequence[Refinement], labels: Mapping[str, str]) -> list[Refused]:
+        """Replace keyphrases and topics of mined documents; no row of mentions is written."""
+        old = self._stored([row.id for row in refinements], MINED)
+        refused, taken = [], {}
+        for row in refinements:
+            reason = NO_DOCUMENT if row.id not in old else "" if old[row.id].get("bundle") else NOT_MINED
+            reason = reason or rows.unstorable_mined(row)
+            if reason:
+                refused.append(Refused(row.id, reason))
+            else:
+                taken[row.id] = row
+        updates, changed = [], set()
+        for row in taken.values():
+            before = rows.to_choice(old[row.id])
+            topics = {
+                phrase: row.mention_topics.get(phrase, topic) for phrase, topic in before.topics.items()
+            }
+            changed |= {phrase for phrase, topic in topics.items() if topic != before.topics[phrase]}
+            changed |= _chosen(row) ^ before.keyphrases
+            body = {**rows.of_choice(row, labels), "mention_topics": list(topics.values())}
+            updates.append(Action("update", self.names.documents, row.id, body))
+        self._mark(changed)
+        failures = self.fresh.send(updates)
+        return refused + [
+            Refused(failure.action.id, NO_DOCUMENT if failure.missing else failure.reason)
+            for failure in failures
+        ]
+
+    def sweep(self) -> int:
+        """Remove mentions that no document names: a writer was killed between two steps. Returns how many."""
+        self.fresh.refresh(self.names.mentions, self.names.documents)
+        removed = 0
+        found: list[Row] = []
+        hits = stream(
+            self.cluster, self.names.mentions, {"match_all": {}}, sort=["document_id", "phrase_id"],
+            fields=["document_id", "phrase_id"],
+        )  # fmt: skip
+        for hit in hits:
+            found.append(hit)
+            if len(found) == 5_000:
+                removed += self._sweep(found)
+                found = []
+        return removed + self._sweep(found)
+
+    def _sweep(self, hits: Sequence[Row]) -> int:
+        named = self._stored({hit["_source"]["document_id"]: None for hit in hits}, ["phrase_ids"])
+        lost = [
+            hit
+            for hit in hits
+            if hit["_source"]["phrase_id"]
+            not in named.get(hit["_source"]["document_id"], {}).get("phrase_ids", ())
+        ]
+        self._mark(hit["_source"]["phrase_id"] for hit in lost)
+        self.fresh.must(Action("delete", self.names.mentions, hit["_id"]) for hit in lost)
+        return len(lost)
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    def _stored(self, ids: Iterable[str], fields: Sequence[str]) -> dict[str, Row]:
+        return by_id(self.cluster, self.names.documents, list(ids), fields, insist=True)
+
+    def _mark(self, phrases: Iterable[str] | Iterable[set[str]]) -> None:
+        """Put phrases on the list of those whose row is out of date."""
+        flat: dict[str, None] = {}
+        for item in phrases:
+            flat.update(dict.fromkeys([item] if isinstance(item, str) else item))
+        self.fresh.must(Action("index", self.names.changes, id_, {"phrase_id": id_}) for id_ in flat)
+
+    def _remove_mentions(self, documents: Mapping[str, Row]) -> None:
+        self.fresh.must(
+            Action("delete", self.names.mentions, mention_id(id_, phrase))
+            for id_, row in documents.items()
+            for phrase in row.get("phrase_ids", ())
+        )
+
+    def _unsound(self, row: MinedDocument) -> str:
+        """Why a row cannot be stored; empty when it can."""
+        reasons = (rows.bad_vector(v, self.dims) for v in (row.vector, *(m.vector for m in row.mentions)))
+        return next(filter(None, reasons), "") or rows.unstorable_mined(row)
+
+
+def _without_repeats(row: MinedDocument) -> MinedDocument:
+    """The last mention of a phrase counts."""
+    mentions: dict[str, MentionRow] = {mention.phrase_id: mention for mention in row.mentions}
+    if len(mentions) == len(row.mentions):
+        return row
+    return MinedDocument(
+        row.id, row.vector, row.keyphrases, row.topics, tuple(mentions.values()), row.bundle, row.run
+    )
+
+
+def _phrases(row: MinedDocument) -> set[str]:
+    return {mention.phrase_id for mention in row.mentions}
+
+
+def _chosen(row: MinedDocument | Refinement) -> set[str]:
+    return {keyphrase.phrase_id for keyphrase in row.keyphrases}
+
+
+def _touched(row: MinedDocument, stored: Row) -> set[str]:
+    """Phrases that stand or stood in a document, or become or stop being a keyphrase of it."""
+    before = rows.to_choice(stored)
+    return _phrases(row) | before.topics.keys() | (_chosen(row) ^ before.keyphrases)
+
+
+def _new_only(row: MinedDocument, stored: Row) -> list[str]:
+    return sorted(_phrases(row) - set(stored.get("phrase_ids", ())))

@@ -1,0 +1,40 @@
+"""The Elasticsearch engine without Elasticsearch: a stub at the other end of the line."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from engines.elastic.stub import Stub, serve
+
+from indexer.engines.elastic.cluster import Cluster, connect
+
+
+@pytest.fixture
+def stub() -> Stub:
+    return Stub()
+
+
+@pytest.fixture
+def address(stub: Stub) -> Iterator[str]:
+    server = serve(stub)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    """Seconds that were waited; no test waits for them."""
+    return []
+
+
+@pytest.fixture
+def cluster(address: str, pauses: list[float]) -> Iterator[Cluster]:
+    cluster = Cluster(connect(address).client, address, patience=60, pause=pauses.append)
+    yield cluster
+    cluster.close()

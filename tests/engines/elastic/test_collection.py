@@ -1,0 +1,145 @@
+"""The whole way through a collection in Elasticsearch: the same answers as from the embedded engine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hash_encoder import HashEncoder
+from services.asking import asked_for
+from services.elastic import elasticsearch, no_indices
+
+from indexer.collection import Collection
+from indexer.errors import NotFound
+from indexer.search import parse_filter
+
+pytestmark = pytest.mark.live
+
+SUBJECTS = {
+    "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",
+    "law": "Tax law sets the income tax rate, and a tax court decides about every disputed tax bill.",
+    "sea": "Deep sea fish live near hydrothermal vents, where the ocean floor feeds marine bacteria.",
+}
+
+
+@pytest.fixture(scope="module", params=["8.19", "9.2"])
+def version(request: pytest.FixtureRequest) -> str:
+    if not asked_for(request.config):
+        pytest.skip("Needs Elasticsearch: run with -m live.")
+    return str(request.param)
+
+
+@pytest.fixture
+def url(version: str) -> str:
+    return elasticsearch(version)
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch):
+    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
+    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+    monkeypatch.setattr(
+        "indexer.collection.TAGGERS", 0
+    )  # tagging in this process: starting one takes a second
+
+
+@pytest.fixture
+def both(url, tmp_path):
+    """The same documents in both engines."""
+    names = list(SUBJECTS)
+    records = [
+        {
+            "id": f"d{i:02}",
+            "title": f"Report {i} about {names[i % 3]}",
+            "text": f"{SUBJECTS[names[i % 3]]} Station {i} reports new measurements.",
+            "kind": names[i % 3],
+            "year": 2000 + i,
+        }
+        for i in range(30)
+    ]
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    local = Collection.open(home=tmp_path / "local")
+    elastic = Collection.open(home=tmp_path / "elastic", engine=url, index_prefix="test-collection")
+    with local, elastic:
+        for collection in (local, elastic):
+            report = collection.index([source])
+            assert (report.new, report.mined, report.failed) == (30, 30, 0)
+        yield local, elastic, source
+        no_indices(url, "test-collection-*")
+
+
+def documents(collection):
+    return {
+        d.document.id: (d.document.title, d.document.text, dict(d.document.meta), d.keyphrases, d.topics)
+        for d in collection.documents()
+    }
+
+
+def test_every_command_answers_as_on_the_embedded_engine(both):
+    local, elastic, source = both
+    assert documents(elastic) == documents(local)
+    assert [(t.label, t.phrases, t.size) for t in elastic.topics()] == [
+        (t.label, t.phrases, t.size) for t in local.topics()
+    ]
+    for query in ("solar wind", "tax*", '"ocean floor" -station', "measurement", ""):
+        for filters in (
+            (),
+            (parse_filter("year>=2010"),),
+            (parse_filter("kind=law"), parse_filter("year<2020")),
+        ):
+            found = [
+                collection.search(
+                    query, mode="words", filters=filters, facets=("topic", "keyphrase", "kind"), limit=30
+                )
+                for collection in both[:2]
+            ]
+            assert {hit.stored.document.id for hit in found[0].hits} == {
+                hit.stored.document.id for hit in found[1].hits
+            }
+            assert (found[0].total, found[0].facets) == (found[1].total, found[1].facets)
+            marked = [
+                {
+                    hit.stored.document.id: [(f.field, f.text, f.marks) for f in hit.fragments]
+                    for hit in results.hits
+                }
+                for results in found
+            ]
+            assert marked[0] == marked[1]
+    for collection in both[:2]:
+        (first, *_) = collection.search("solar corona", mode="both", limit=3).hits
+        assert first.stored.document.meta["kind"] == "space"
+    near = [c.phrases("solar wind", limit=1)[0] for c in both[:2]]
+    assert [(row.phrase, row.documents, round(score, 3)) for row, score in near] == [
+        ("solar wind", 10, 1.0)
+    ] * 2
+    inside = [c.phrases_in("the [[solar wind]] is strong", limit=3)[0][0].phrase for c in both[:2]]
+    assert inside == ["solar wind", "solar wind"]
+    status = [c.status() for c in both[:2]]
+    assert status[0].documents == status[1].documents
+    assert elastic.index([source]).nothing_changed
+
+
+def test_names_of_topics_stand_on_documents_and_follow_a_rename(both):
+    _, elastic, _ = both
+    topic = elastic.topics()[0]
+    renamed = elastic.rename_topic(topic.id, "Something readable")
+    engine = elastic.engine
+    ids = engine.topic_documents(renamed.id, limit=100).ids
+    rows = engine._cluster.ask(engine._cluster.client.mget, index=engine.names.documents, ids=list(ids))[
+        "docs"
+    ]
+    assert len(rows) == topic.size
+    assert all("Something readable" in row["_source"]["topic_labels"] for row in rows)
+
+
+def test_a_collection_that_is_not_there_leaves_nothing_behind(url, tmp_path):
+    with pytest.raises(NotFound, match="There is no collection 'test-collection-other'"):
+        Collection.open(
+            home=tmp_path / "home",
+            engine=url,
+            index_prefix="test-collection",
+            collection="other",
+            create=False,
+        )
+    assert not (tmp_path / "home").exists()

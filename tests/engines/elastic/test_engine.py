@@ -1,0 +1,253 @@
+"""What the contract does not ask of an engine, on a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+import pytest
+from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, topic
+from services.asking import asked_for
+from services.elastic import elasticsearch, no_indices
+
+from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
+from indexer.engines.elastic import ElasticEngine
+from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.cluster import connect
+from indexer.engines.elastic.rows import mention_id
+from indexer.errors import MappingMismatch, NotFound
+from indexer.records import Refinement, TopicWeight
+from mappings import load_mapping
+
+pytestmark = pytest.mark.live
+
+PREFIX = "test-engine"
+
+
+@pytest.fixture(scope="module", params=["8.19", "9.2"])
+def version(request: pytest.FixtureRequest) -> str:
+    if not asked_for(request.config):
+        pytest.skip("Needs Elasticsearch: run with -m live.")
+    return str(request.param)
+
+
+@pytest.fixture
+def url(version: str) -> Iterator[str]:
+    url = elasticsearch(version)
+    yield url
+    no_indices(url, f"{PREFIX}-*")
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[ElasticEngine]:
+    with closing(opened(url)) as engine:
+        yield engine
+
+
+def opened(url: str, dims: int = DIMS, **options) -> ElasticEngine:
+    return ElasticEngine(connect(url), PREFIX, "main", dims, **options)
+
+
+def under(engine, *filters) -> str:
+    return "".join(engine.search(SearchRequest(filters=filters)).words.ids)
+
+
+def test_opening_makes_five_indices_behind_aliases_once(url, engine):
+    with closing(opened(url)) as again, closing(connect(url)) as cluster:
+        again.store([document("a")])
+        found = cluster.ask(cluster.client.indices.get, index=f"{PREFIX}-*")
+        assert {index: list(entry["aliases"]) for index, entry in found.items()} == {
+            f"{PREFIX}-main-{kind}-000001": [f"{PREFIX}-main-{kind}"]
+            for kind in ("documents", "mentions", "phrases", "topics", "changes")
+        }
+        meta = found[f"{PREFIX}-main-documents-000001"]["mappings"]["_meta"]
+        assert (meta["schema"], meta["dims"], meta["vector_index"]) == (1, DIMS, "int8_hnsw")
+
+
+def test_what_does_not_fit_is_not_opened(url, engine):
+    with pytest.raises(MappingMismatch, match="vectors of 8 numbers, the encoder makes 16"):
+        opened(url, 16)
+    with pytest.raises(NotFound, match="no collection"):
+        ElasticEngine(connect(url), PREFIX, "other", DIMS, create=False)
+    with closing(connect(url)) as cluster:
+        change = {"schema": 99, "kind": "topics", "dims": DIMS}
+        cluster.ask(cluster.client.indices.put_mapping, index=f"{PREFIX}-main-topics", meta=change)
+        with pytest.raises(MappingMismatch, match="schema 99; this version reads up to 1"):
+            opened(url)
+        cluster.ask(cluster.client.indices.put_mapping, index=f"{PREFIX}-main-topics", meta={"of": "others"})
+        with pytest.raises(MappingMismatch, match="not made by this program"):
+            opened(url)
+
+
+def test_an_unfinished_making_is_finished(url, engine):
+    with closing(connect(url)) as cluster:
+        cluster.ask(cluster.client.indices.delete, index=f"{PREFIX}-main-changes-000001")
+    with pytest.raises(MappingMismatch, match="has no index"):
+        opened(url, create=False)
+    with closing(opened(url)) as again:
+        assert list(again.changed_phrases()) == []
+
+
+def test_a_server_without_the_filters_of_the_analyzer_makes_do_with_lower_case(url, monkeypatch, capsys):
+    def without(kind, dims, **options):
+        body = load_mapping(kind, dims, **options)
+        for analyzer in body["settings"].get("analysis", {}).get("analyzer", {}).values():
+            analyzer["filter"].append("not_there")
+        return body
+
+    monkeypatch.setattr("indexer.engines.elastic.indices.load_mapping", without)
+    with closing(ElasticEngine(connect(url), PREFIX, "plain", DIMS)) as engine:
+        assert "analyzer_reduced" in capsys.readouterr().err
+        engine.store([document("a", "Naïve winds")])
+
+        def found(word: str) -> tuple[str, ...]:
+            return engine.search(SearchRequest(words=WordQuery((Clause(word),)))).words.ids
+
+        assert found("naïve") == found("WINDS") == ("a",)
+        assert found("naive") == found("wind") == ()
+
+
+def test_a_field_may_change_its_type_from_document_to_document(engine):
+    values = [2020, "2020/21", 9.5, True, "2020-05-01", ["x", "2021"]]
+    documents = [
+        document(id_, "text", x=value, **{"x.y": value}) for id_, value in zip("abcdef", values, strict=True)
+    ]
+    assert engine.store(documents) == []
+    assert engine.fields() == ["x", "x.y"]
+    for field in ("x", "x.y"):
+        assert under(engine, Filter(field, "=", 2020)) == "a"
+        # 2020 and 9.5 as numbers; "true" and "x" as text, which "2020/21" and "2020-05-01" are not after "9"
+        assert under(engine, Filter(field, ">", 9)) == "acdf"
+    assert under(engine, Filter("x", "<", 10)) == "c"  # as text, "2020/21" and the rest come after "10"
+    assert under(engine, Filter("x", "=", "2020/21")) == "b"
+    assert under(engine, Filter("x.y", "=", "x")) == "f"
+
+
+def test_more_fields_than_the_server_takes_are_kept(engine):
+    meta = {f"field{number:04}": number for number in range(1200)}
+    assert engine.store([document("a", **meta)]) == []
+    assert engine.documents(["a"])[0].document.meta == meta
+    assert engine.store([document("b")]) == []
+    assert engine.documents(["b"])[0].document.id == "b"
+
+
+def test_every_kind_of_vector_index_finds_what_numpy_finds(url):
+    vectors = np.random.default_rng(3).standard_normal((400, 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"d{number:03}" for number in range(len(vectors))]
+    best = sorted((float(score), id_) for score, id_ in zip(vectors @ vectors[7], ids, strict=True))[::-1][
+        :10
+    ]
+    for kind in ("int8_hnsw", "bbq_hnsw", "int8_flat"):
+        engine = ElasticEngine(connect(url), PREFIX, kind.replace("_", "-"), 64, vector_index=kind)
+        with closing(engine):
+            engine.store([document(id_) for id_ in ids])
+            engine.write_mined([mined(id_, vector) for id_, vector in zip(ids, vectors, strict=True)])
+            ranking = engine.search(SearchRequest(vector=vectors[7], limit=10)).meaning
+            overlap = len(set(ranking.ids) & {id_ for _, id_ in best})
+            assert overlap >= (9 if kind.startswith("int8") else 5), kind
+            exact = dict(zip(ids, vectors @ vectors[7], strict=True))
+            assert [exact[id_] for id_ in ranking.ids] == pytest.approx(ranking.scores, abs=1e-5)
+
+
+def test_a_rank_beyond_one_page_of_the_server(engine):
+    """More documents with a topic than one search gives."""
+    number = 10_050
+    engine.store([document(f"d{at:05}") for at in range(number)])
+    rows = (
+        Action(
+            "update",
+            engine.names.documents,
+            f"d{at:05}",
+            {"topics": ["t-000001"], "topic_weights": [{"topic": "t-000001", "weight": at / number}]},
+        )
+        for at in range(number)
+    )
+    assert engine._fresh.send(rows) == []
+    ranking = engine.topic_documents("t-000001", limit=2**31 - 1)
+    assert (len(ranking.ids), ranking.total) == (number, number)
+    assert (ranking.ids[0], ranking.ids[-1]) == ("d10049", "d00000")
+    assert len(list(engine.document_ids())) == number
+
+
+def test_compacting_sweeps_up_mentions_that_no_document_names(engine):
+    engine.store([document("a"), document("b")])
+    engine.write_mined([mined("a", mentions=(mention("a", "x"),)), mined("b", mentions=(mention("b", "x"),))])
+    engine.write_phrases([])
+    # a writer that was killed after it had written a mention, and one after it had written another text
+    row = dict(
+        engine._cluster.ask(
+            engine._cluster.client.get, index=engine.names.mentions, id=mention_id("a", "p-x")
+        )
+    )
+    lost = {**row["_source"], "phrase_id": "p-lost"}
+    lost.pop("vector", None)
+    engine._fresh.must([Action("index", engine.names.mentions, mention_id("a", "p-lost"), lost)])
+    engine._fresh.must([Action("delete", engine.names.documents, "b")])
+    engine.compact()
+    assert engine.document_frequencies(["p-x", "p-lost"]) == {"p-x": 1, "p-lost": 0}
+    assert set(engine.changed_phrases()) == {"p-x", "p-lost"}
+    assert [row.phrase_id for row in engine.mentions(["a", "b"])] == ["p-x"]
+
+
+def test_mentions_say_whether_they_are_a_keyphrase(engine):
+    engine.store([document("a")])
+    both = (mention("a", "x"), mention("a", "y"))
+    engine.write_mined([mined("a", mentions=both, keyphrases=(keyphrase("x"),))])
+    assert {row.phrase: row.keyphrase for row in engine.mentions(["a"])} == {"x": True, "y": False}
+
+
+@pytest.mark.parametrize("most", [50_000, 1])
+def test_nearest_mentions_under_a_topic_or_keyphrase(engine, monkeypatch, most):
+    """With few documents under the filter by their ids; with many (here: more than one) by looking at the nearest."""
+    monkeypatch.setattr("indexer.engines.elastic.mentions.MOST_JOINED", most)
+    engine.store(
+        [document("a", lang="en"), document("b", lang="en"), document("c", lang="de"), document("d")]
+    )
+    row = (("t-000001", 1.0),)
+    engine.write_mined(
+        [
+            mined("a", topics=row, mentions=(mention("a", "x", between(0, 1, 60)),)),
+            mined(
+                "b",
+                topics=row,
+                mentions=(mention("b", "x", between(0, 1, 30)),),
+                keyphrases=(keyphrase("K"),),
+            ),
+            mined("c", topics=row, mentions=(mention("c", "x", between(0, 1, 45)),)),
+            mined("d", mentions=(mention("d", "x", axis(0)),)),
+        ]
+    )
+
+    def near(*filters, limit=10):
+        found = engine.nearest_mentions(axis(0), limit=limit, filters=filters)
+        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+        return "".join(row.document_id for row, _ in found)
+
+    assert near() == "dbca"
+    assert near(Filter("topic", "=", "t-000001")) == "bca"
+    assert near(Filter("topic", "=", "t-000001"), limit=2) == "bc"
+    assert near(Filter("topic", "=", "t-000001"), Filter("lang", "=", "en")) == "ba"
+    assert near(Filter("topic", "!=", "t-000001")) == "d"
+    assert near(Filter("keyphrase", "=", "k")) == "b"
+    assert near(Filter("keyphrase", "=", "nothing")) == ""
+    engine.refine([Refinement("b", (), (TopicWeight("t-000002", 1.0),), {}, "r")])
+    assert near(Filter("topic", "=", "t-000001")) == "ca"
+
+
+def test_readable_names_follow_the_topics(engine):
+    engine.store([document("a"), document("b")])
+    engine.write_topics([topic("t-000001", label="Wind"), topic("t-000002", label="Sun")])
+    engine.write_mined([mined("a", topics=(("t-000002", 0.6), ("t-000001", 0.4)))])
+
+    def labels(id_: str) -> list[str]:
+        found = engine._cluster.ask(engine._cluster.client.get, index=engine.names.documents, id=id_)
+        return found["_source"]["topic_labels"]
+
+    assert labels("a") == ["Sun", "Wind"]
+    engine.write_topics([topic("t-000001", label="Storm")])
+    assert labels("a") == ["Storm"]
+    words = WordQuery((Clause("plain"),))
+    assert set(engine.search(SearchRequest(words=words)).words.ids) == {"a", "b"}  # nothing else changed
+    assert engine.documents(["a"], vectors=True)[0].vector == pytest.approx(axis(0))

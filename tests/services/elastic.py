@@ -1,0 +1,184 @@
+"""One real Elasticsearch at a time: started by the first test that asks, stopped at the end of the session.
+
+INDEXER_TEST_ELASTICSEARCH_8 and _9 name servers that run already (with user and password in the URL, if need be);
+tests make and remove indices there whose names begin with ``test-``. Otherwise a server is started.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+from elasticsearch import Elasticsearch
+from services.distribution import VERSIONS, Distribution, unpacked
+
+STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
+HEAP = "512m"
+GUARD = Path(__file__).parent / "guard.py"
+
+Run = Callable[..., None]
+
+PLAIN = {
+    "discovery.type": "single-node",
+    "network.host": "127.0.0.1",
+    "http.port": 0,
+    "node.portsfile": "true",
+    "node.processors": 2,
+    "xpack.security.enabled": "false",
+    "cluster.routing.allocation.disk.threshold_enabled": "false",
+    "action.destructive_requires_name": "true",
+}
+
+
+_running: dict[str, tuple[str, ExitStack]] = {}  # at most one: version ► URL and what stops it
+
+
+def elasticsearch(name: str) -> str:
+    """URL of a server of this version (a key of `VERSIONS`); one of another version is stopped first.
+
+    Ask for it in every test anew: another test may have needed another version meanwhile.
+    """
+    version = VERSIONS[name]
+    if url := os.environ.get(f"INDEXER_TEST_ELASTICSEARCH_{version.major}"):
+        return url
+    if name not in _running:
+        stop()
+        stack = ExitStack()
+        _running[name] = stack.enter_context(started(unpacked(version))).url, stack
+        atexit.register(stop)
+    return _running[name][0]
+
+
+def stop() -> None:
+    """Stop the server that runs, if one does."""
+    while _running:
+        _, (_, stack) = _running.popitem()
+        stack.close()
+
+
+def no_indices(url: str, pattern: str) -> None:
+    """Remove all indices whose names match. Not every server takes a pattern for that."""
+    with Elasticsearch(url) as client:
+        found = list(client.indices.get(index=pattern, features="aliases"))
+        if found:
+            client.indices.delete(index=found)
+
+
+@dataclass
+class Server:
+    """A server that this process started."""
+
+    url: str
+    config: Path
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def started(
+    distribution: Distribution,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    setup: Callable[[Path, Run], None] | None = None,
+) -> Iterator[Server]:
+    """Start a server with an empty data folder, as another user when we are root; leave nothing behind.
+
+    Args:
+        settings: Added to (or replacing) those in `PLAIN`.
+        setup: Called before the start with the configuration folder and a function that runs a program of the
+            distribution: name, arguments, and what to type into it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="indexer-elasticsearch-"))
+    try:
+        _configure(distribution, folder, {**PLAIN, **(settings or {})})
+        user = _unprivileged(folder)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "ES_JAVA_HOME": str(distribution.java),
+            "ES_PATH_CONF": str(folder / "config"),
+            "ES_TMPDIR": str(folder / "tmp"),
+            # The quick compiler is enough for a server that lives for a minute.
+            "ES_JAVA_OPTS": f"-Xms{HEAP} -Xmx{HEAP} -XX:TieredStopAtLevel=1",
+        }
+
+        def run(program: str, arguments: Sequence[str], given: str = "") -> None:
+            subprocess.run(
+                [distribution.home / "bin" / program, *arguments],
+                input=given, text=True, check=True, capture_output=True, env=environment, cwd=folder, **user,
+            )  # fmt: skip
+
+        if setup:
+            setup(folder / "config", run)
+        output = folder / "output"
+        guard = [sys.executable, GUARD, folder, user.get("user", ""), user.get("group", "")]
+        with output.open("wb") as log:
+            process = subprocess.Popen(
+                [*map(str, guard), str(distribution.home / "bin" / "elasticsearch")],
+                stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=environment,
+            )  # fmt: skip
+        try:
+            yield Server(_ready(process, folder), folder / "config", process)
+        finally:
+            process.communicate()  # its input ends, and it ends the server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _configure(distribution: Distribution, folder: Path, settings: Mapping[str, Any]) -> None:
+    config = folder / "config"
+    shutil.copytree(distribution.home / "config", config)
+    for name in ("data", "logs", "tmp"):
+        (folder / name).mkdir()
+    lines = [f"{name}: {value}" for name, value in settings.items()]
+    lines += [f"path.data: {folder / 'data'}", f"path.logs: {folder / 'logs'}"]
+    (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = (config / "jvm.options").read_text(encoding="utf-8").splitlines()
+    # Logs of the garbage collector would go into the distribution, which belongs to somebody else.
+    kept = [line for line in options if "gc.log" not in line]
+    (config / "jvm.options").write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
+def _unprivileged(folder: Path) -> dict[str, Any]:
+    """Arguments that start a process as a user who may run Elasticsearch; the folder becomes theirs."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _ready(process: subprocess.Popen[bytes], folder: Path) -> str:
+    """Wait until it answers; returns its URL."""
+    ports = folder / "logs" / "http.ports"
+    end = time.monotonic() + STARTED_WITHIN
+    while time.monotonic() < end and process.poll() is None:
+        addresses = ports.read_text(encoding="utf-8").split() if ports.is_file() else []
+        if addresses and _answers(url := f"http://{addresses[0]}"):
+            return url
+        time.sleep(0.3)
+    output = (folder / "output").read_text(encoding="utf-8", errors="replace")[-3000:]
+    raise RuntimeError(f"Elasticsearch did not start within {STARTED_WITHIN} seconds:\n{output}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(f"{url}/_cluster/health?wait_for_status=yellow&timeout=2s", timeout=10):
+            return True
+    except HTTPError as error:
+        return error.code == 401  # security is on: somebody is there to refuse us
+    except (URLError, OSError):
+        return False
