@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from models.network import Network
-from trainer.precision import fast
-from trainer.uctopic import padded
+from trainer.uctopic import document_vectors
 
 RIDGE = 1.0  # towards no change, with some thousand vectors of unit length
 GROUP = 32  # texts in one pass
@@ -42,15 +40,11 @@ def settle(network: Network, before: Network, texts: Sequence[Sequence[int]], *,
 def _vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> Tensor:
     """Document vectors of unit length, float [texts, dims], on the CPU."""
     network.eval()
-    device = network.documents.device
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     found = torch.empty(len(texts), network.dims)
     for start in range(0, len(order), GROUP):
         some = order[start : start + GROUP]
-        ids, mask = padded([np.array(texts[at]) for at in some], padding)
-        ids, mask = ids.to(device), mask.to(device)
-        shares = mask / mask.sum(dim=1, keepdim=True)
-        with torch.inference_mode(), fast(device):
-            vectors = network(ids, mask, mask.float(), shares, attention=False)[0]
-        found[some] = nn.functional.normalize(vectors.float()).cpu()
+        with torch.inference_mode():
+            vectors = document_vectors(network, [texts[at] for at in some], padding)
+        found[some] = nn.functional.normalize(vectors).cpu()
     return found

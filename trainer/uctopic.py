@@ -105,12 +105,16 @@ class UCTopic:
         return right / total
 
     def _document_vectors(self, documents: Sequence[Sequence[int]]) -> Tensor:
-        ids, mask = padded([np.array(ids) for ids in documents], self._padding)
-        ids, mask = ids.to(device_of(self.network)), mask.to(device_of(self.network))
+        return document_vectors(self.network, documents, self._padding)
+
+
+def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Vectors of texts as documents, in one pass: float [texts, dims], not of unit length, with gradients."""
+    ids, mask = (part.to(device_of(network)) for part in padded([np.array(ids) for ids in texts], padding))
+    with fast(ids.device):
         shares = mask / mask.sum(dim=1, keepdim=True)
-        with fast(ids.device):
-            vectors: Tensor = self.network(ids, mask, mask.float(), shares, attention=False)[0]
-        return vectors.float()
+        vectors: Tensor = network(ids, mask, mask.float(), shares, attention=False)[0]
+    return vectors.float()
 
 
 def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:

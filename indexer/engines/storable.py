@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from indexer.records import Document, MetaValue
+from indexer.records import Document, MetaValue, MinedDocument, Refinement
 
 LONGEST = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
 
@@ -58,6 +58,28 @@ def unstorable(document: Document) -> str:
         if reason:
             return f"{name} has {reason}"
     return ""
+
+
+def unstorable_mined(row: MinedDocument | Refinement) -> str:
+    """What of its texts cannot be stored; empty when all can."""
+    parts = [row.run]
+    for keyphrase in row.keyphrases:
+        parts += (keyphrase.phrase_id, keyphrase.text)
+    parts += [topic.topic_id for topic in row.topics]
+    if isinstance(row, MinedDocument):
+        parts.append(row.bundle)
+        for mention in row.mentions:
+            parts += (
+                mention.phrase_id,
+                mention.phrase,
+                mention.surface,
+                mention.sentence,
+                mention.topic or "",
+            )
+    else:
+        parts += [topic for topic in row.mention_topics.values() if topic]
+    reason = unencodable("\n".join(parts))
+    return f"what was mined has {reason}" if reason else ""
 
 
 def without_nuls(title: str, text: str) -> tuple[str, str, str | None]:

@@ -165,28 +165,6 @@ def keyphrase_keys(texts: Iterable[str]) -> list[str]:
     return [key for key in keys if len(key) <= LONGEST_VALUE]
 
 
-def unstorable_mined(row: MinedDocument | Refinement) -> str:
-    """What of its texts cannot be stored; empty when all can."""
-    parts = [row.run]
-    for keyphrase in row.keyphrases:
-        parts += (keyphrase.phrase_id, keyphrase.text)
-    parts += [topic.topic_id for topic in row.topics]
-    if isinstance(row, MinedDocument):
-        parts.append(row.bundle)
-        for mention in row.mentions:
-            parts += (
-                mention.phrase_id,
-                mention.phrase,
-                mention.surface,
-                mention.sentence,
-                mention.topic or "",
-            )
-    else:
-        parts += [topic for topic in row.mention_topics.values() if topic]
-    reason = unencodable("\n".join(parts))
-    return f"what was mined has {reason}" if reason else ""
-
-
 # -- mentions ------------------------------------------------------------------------------------------------
 
 

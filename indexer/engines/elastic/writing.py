@@ -18,6 +18,7 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.reading import Freshness, by_id, stream
 from indexer.engines.elastic.rows import Row, mention_id
+from indexer.engines.storable import unstorable_mined
 from indexer.records import Document, MentionRow, MinedDocument, Refinement
 
 NO_DOCUMENT = "there is no such document"
@@ -114,7 +115,7 @@ class Writer:
         refused, taken = [], {}
         for row in refinements:
             reason = NO_DOCUMENT if row.id not in old else "" if old[row.id].get("bundle") else NOT_MINED
-            reason = reason or rows.unstorable_mined(row)
+            reason = reason or unstorable_mined(row)
             if reason:
                 refused.append(Refused(row.id, reason))
             else:
@@ -186,7 +187,7 @@ class Writer:
     def _unsound(self, row: MinedDocument) -> str:
         """Why a row cannot be stored; empty when it can."""
         reasons = (rows.bad_vector(v, self.dims) for v in (row.vector, *(m.vector for m in row.mentions)))
-        return next(filter(None, reasons), "") or rows.unstorable_mined(row)
+        return next(filter(None, reasons), "") or unstorable_mined(row)
 
 
 def _without_repeats(row: MinedDocument) -> MinedDocument:

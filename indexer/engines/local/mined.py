@@ -19,7 +19,7 @@ from indexer.engines.local.values import (
     mined_values,
 )
 from indexer.engines.local.vectors import Vectors, bad_vector, storable
-from indexer.engines.storable import unencodable
+from indexer.engines.storable import unstorable_mined
 from indexer.records import Keyphrase, MinedDocument, Place, Refinement, TopicWeight
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
@@ -77,7 +77,7 @@ def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[R
         elif docs[row.id] not in mined:
             reason = "it has not been mined"
         else:
-            reason = _unencodable(row)
+            reason = unstorable_mined(row)
         if reason:
             refused.append(Refused(row.id, reason))
         else:
@@ -156,7 +156,7 @@ def _sound(
         elif {row.vector.shape, *(mention.vector.shape for mention in row.mentions)} != {(dims,)}:
             reason = _bad_vectors(row, dims)
         else:
-            reason = _unencodable(row)
+            reason = unstorable_mined(row)
         if reason:
             refused.append(Refused(row.id, reason))
         else:
@@ -168,27 +168,6 @@ def _bad_vectors(row: MinedDocument, dims: int) -> str:
     """The first reason that one of its vectors gives."""
     vectors = [row.vector, *(mention.vector for mention in row.mentions)]
     return next(filter(None, (bad_vector(vector, dims) for vector in vectors)), "")
-
-
-def _unencodable(row: MinedDocument | Refinement) -> str:
-    parts = [row.run]
-    for keyphrase in row.keyphrases:
-        parts += (keyphrase.phrase_id, keyphrase.text)
-    parts += [topic.topic_id for topic in row.topics]
-    if isinstance(row, MinedDocument):
-        parts.append(row.bundle)
-        for mention in row.mentions:
-            parts += (
-                mention.phrase_id,
-                mention.phrase,
-                mention.surface,
-                mention.sentence,
-                mention.topic or "",
-            )
-    else:
-        parts += [topic for topic in row.mention_topics.values() if topic]
-    reason = unencodable("\n".join(parts))
-    return f"what was mined has {reason}" if reason else ""
 
 
 # -- how it is stored ----------------------------------------------------------------------------------------
