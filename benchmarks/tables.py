@@ -38,6 +38,7 @@ class Measurement:
 
     Attributes:
         file: The beginning of its name.
+        validate: The beginning of the name of a file for ``--validate``.
         columns: Metrics to show; all where empty.
         adapted: Whether an encoder adapted to the file, without labels, is measured too.
     """
@@ -45,6 +46,7 @@ class Measurement:
     task: str
     file: str
     options: tuple[str, ...] = ()
+    validate: str = ""
     columns: tuple[str, ...] = ()
     adapted: bool = False
 
@@ -54,18 +56,18 @@ TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_i
 TASKS = (
     Measurement("entities", "wnut2017", adapted=True),
     Measurement("entities", "bc5cdr", adapted=True),
-    Measurement("keyphrases", "inspec_test", columns=F1),
-    Measurement("keyphrases", "semeval2017", columns=F1),
-    Measurement("keyphrases", "semeval2010_full", columns=F1),
-    Measurement("keyphrases", "krapivin", columns=F1),
+    Measurement("keyphrases", "inspec_test", validate="inspec_valid", columns=F1),
+    Measurement("keyphrases", "semeval2017", validate="inspec_valid", columns=F1),
+    Measurement("keyphrases", "semeval2010_full", validate="inspec_valid", columns=F1),
+    Measurement("keyphrases", "krapivin", validate="inspec_valid", columns=F1),
     Measurement("phrases", "bird"),
     Measurement("phrases", "ppdb_filtered"),
     Measurement("phrases", "ppdb."),
     Measurement("texts", "stackoverflow"),
     Measurement("texts", "googlenews_ts"),
-    Measurement("topics", "arxiv_sample600", ("--topics", "10"), TOPICS),
-    Measurement("topics", "arxiv_abstracts", ("--limit", "3000"), TOPICS),
-    Measurement("topics", "20newsgroups", ("--limit", "4000", "--topics", "20"), TOPICS),
+    Measurement("topics", "arxiv_sample600", ("--topics", "10"), columns=TOPICS),
+    Measurement("topics", "arxiv_abstracts", ("--limit", "3000"), columns=TOPICS),
+    Measurement("topics", "20newsgroups", ("--limit", "4000", "--topics", "20"), columns=TOPICS),
     Measurement("search", "arxiv_abstracts", ("--limit", "3000")),
 )
 
@@ -107,8 +109,10 @@ def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
     if data is None:
         print(f"{one.task} {one.file}: not in {options.data}", file=sys.stderr)
         return
+    validation = _find(options.data, one.validate) if one.validate else None
+    more = ["--validate", str(validation)] if validation else []
     answers = {
-        bundle: _evaluate(one, data, bundle, (), options.home) for bundle in dict.fromkeys(options.bundles)
+        bundle: _evaluate(one, data, bundle, more, options.home) for bundle in dict.fromkeys(options.bundles)
     }
     if one.adapted and options.trainings:
         general = [found for name in GENERAL if (found := _find(options.data, name))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -62,6 +63,17 @@ def test_evaluate_keyphrases(run, home, gold):
     assert found["task"] == "keyphrases"
     assert found["metrics"]["f1@5"]["mean"] > 0
     assert "F1@5" in run("evaluate", "keyphrases", "--data", gold, "--limit", "2", home=home).stdout
+
+
+def test_evaluate_keyphrases_with_a_share_chosen_elsewhere(run, home, gold, tmp_path):
+    valid = shutil.copy(gold, tmp_path / "valid.jsonl")
+    asked = ("evaluate", "keyphrases", "--data", gold, "--json")
+    chosen = json.loads(run(*asked, "--validate", valid, home=home).stdout)["rows"]
+    (name,) = (name for name in chosen if name.endswith(", chosen on valid"))
+    shares = [row["f1@10"]["mean"] for label, row in chosen.items() if label.startswith("as published")]
+    assert chosen[name]["f1@10"]["mean"] == max(shares)  # the file itself chose, so none is better
+    plain = json.loads(run(*asked, home=home).stdout)["rows"]
+    assert set(plain) == {"indexer", "as published, beta 0.5", "as published, beta 0.8"}
 
 
 def test_evaluate_needs_a_task_and_a_file(run, home):

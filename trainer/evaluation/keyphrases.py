@@ -2,7 +2,7 @@
 
 Beside the keyphrases of `indexer index` stand those of SEKE 2022 as published, with the attention and the weights of
 the same encoder: for both of the paper's shares of attention (beta), which were chosen on the test sets, and for one
-that is chosen without labels, on the shipped abstracts: their titles say which phrases matter.
+that is chosen on other labelled texts, where there are some.
 
 Micro-averaged (sums over documents); gold are all keyphrases, in the text or not; a document may have fewer
 predictions than k; both sides as Porter stems of lower-case alphanumeric tokens, a hyphen counting as a space, and
@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +24,6 @@ from indexer.encoding import Encoder, Floats
 from indexer.errors import InputError
 from indexer.pipeline import mined
 from indexer.progress import Progress, no_progress
-from indexer.readers import read
 from indexer.records import Document, MentionRow
 from indexer.text import stemmed
 from indexer.text.parallel import PreparePool
@@ -37,8 +34,8 @@ from trainer.evaluation.table import Published, Table, known
 
 RANKS = (5, 10, 15)
 BETAS = (0.5, 0.8)  # share of attention; the paper's, for Inspec and for SemEval
-SAMPLE = "arxiv_sample600.jsonl"
-SILVER = 300  # shipped abstracts on which another share is chosen
+SHARES = tuple(step / 10 for step in range(11))  # that are tried where one is chosen
+CHOSEN_AT = 10  # the rank whose F1 chooses
 TEMPERATURE = 0.05  # of the softmax over weights; that of training
 CHUNK = 16  # documents at once; full papers are long
 PROTOCOL = (
@@ -99,6 +96,7 @@ def evaluate_keyphrases(
     path: Path,
     *,
     encoder: Encoder,
+    validate: Path | None = None,
     tagger: str = "auto",
     limit: int | None = None,
     progress: Progress = no_progress,
@@ -109,6 +107,7 @@ def evaluate_keyphrases(
 
     Args:
         path: JSON Lines (.gz or not) with ``text``, ``keyphrases`` (a list), and maybe ``id`` and ``title``.
+        validate: A file of the same kind on which a share of attention is chosen.
         limit: Only the first so many documents.
 
     Raises:
@@ -123,9 +122,10 @@ def evaluate_keyphrases(
             for one in documents
         ]
     }
-    chosen = best_beta(encoder, tagger=tagger)
-    for beta in sorted({*BETAS, chosen}):
-        how = ", chosen on titles" if beta == chosen else ""
+    betas = {beta: "" for beta in BETAS}
+    if validate:
+        betas[best_beta(validate, encoder, tagger=tagger)] = f", chosen on {validate.name.partition('.')[0]}"
+    for beta, how in sorted(betas.items()):
         rows[f"as published, beta {beta:.1f}{how}"] = [one.published(beta) for one in documents]
     return Table(
         task="keyphrases",
@@ -158,22 +158,12 @@ class _Read:
         return list(dict.fromkeys(self.stems[at] for at in order if self.stems[at]))[: max(RANKS)]
 
 
-def best_beta(encoder: Encoder, *, tagger: str = "auto") -> float:
-    """The share of attention (0, 0.1, … 1) that finds most of the phrases of a text that stand in its title.
-
-    On shipped abstracts, read without their titles.
-    """
-    with as_file(files("indexer") / "data" / SAMPLE) as path:
-        whole = [item for item in islice(read([path]), SILVER) if isinstance(item, Document)]
-    documents = [replace(document, title="") for document in whole]
-    titles = [f" {stemmed(document.title)} " for document in whole]
-    found = [_read(one) for one in _encoded(documents, encoder, tagger, no_progress)]
-    silver = [
-        frozenset(stem for stem in one.stems if stem and f" {stem} " in title)
-        for one, title in zip(found, titles, strict=True)
-    ]
-    shares = [step / 10 for step in range(11)]
-    return max(shares, key=lambda beta: score([one.published(beta) for one in found], silver, 5).f1)
+def best_beta(path: Path, encoder: Encoder, *, tagger: str = "auto") -> float:
+    """The share of attention (0, 0.1, … 1) with the highest F1 on a file with keyphrases."""
+    gold = read_lines(path, _gold)
+    found = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, no_progress)]
+    wanted = [g.keyphrases for g in gold]
+    return max(SHARES, key=lambda beta: score([one.published(beta) for one in found], wanted, CHOSEN_AT).f1)
 
 
 def _encoded(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, show
 from indexer.cli.work import working
@@ -11,10 +13,12 @@ from indexer.cli.work import working
 
 @command()
 @data_option("JSON Lines with id, title, text and keyphrases (a list).")
+@click.option("--validate", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Of the same kind: choose there what attention counts, for one more row as published.")  # fmt: skip
 @limit_option("documents")
 @json_option
 @pass_app
-def keyphrases(app: App, data: Path, limit: int | None, as_json: bool) -> None:
+def keyphrases(app: App, data: Path, validate: Path | None, limit: int | None, as_json: bool) -> None:
     """Compare the keyphrases that are found with those that people have given.
 
     Prints F1 of the first 5, 10 and 15, with published figures beside it where the file is a known one. The
@@ -23,6 +27,7 @@ def keyphrases(app: App, data: Path, limit: int | None, as_json: bool) -> None:
     \b
     Examples:
       indexer evaluate keyphrases --data inspec_test.jsonl
+      indexer evaluate keyphrases --data inspec_test.jsonl --validate inspec_valid.jsonl
       indexer evaluate keyphrases --data semeval2017.jsonl.gz --limit 100 --json
     """
     from trainer.evaluation.keyphrases import evaluate_keyphrases
@@ -31,6 +36,11 @@ def keyphrases(app: App, data: Path, limit: int | None, as_json: bool) -> None:
     encoder = encoder_of(settings)
     with working(app, resumable=False) as progress:
         found = evaluate_keyphrases(
-            data, encoder=encoder, tagger=settings.tagger, limit=limit, progress=progress
+            data,
+            encoder=encoder,
+            validate=validate,
+            tagger=settings.tagger,
+            limit=limit,
+            progress=progress,
         )
     show(found, as_json=as_json)
