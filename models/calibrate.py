@@ -26,10 +26,10 @@ from indexer.encoding import Encoding, Window
 from indexer.errors import BackendUnavailable
 from indexer.log import get_logger
 from models.backends import Floats
+from models.backends.make import make_backend
 from models.bundle import Bundle
 from models.encoder import WindowEncoder
 from models.hardware import cpu_model, has_gpu, multiplies_bfloat16
-from models.load import make_backend
 
 SAMPLE = ("data", "arxiv_sample600.jsonl")  # in the package `indexer`
 DOCUMENTS = 48

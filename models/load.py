@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from indexer.errors import BackendUnavailable
-from models.backends import NAMES, Backend
-from models.bundle import Bundle
+from models.backends.make import make_backend
+from models.calibrate import chosen_backend
 from models.encoder import WindowEncoder
 from models.hardware import physical_cores
 from models.registry import Registry
@@ -26,24 +25,6 @@ def load_encoder(name: str, *, home: Path, backend: str = "auto", threads: int =
         BackendUnavailable: There is no such backend, or it cannot run here.
     """
     bundle = Registry(home).get(name)
-    return WindowEncoder(
-        bundle, make_backend(bundle, backend, home=home, threads=threads or physical_cores())
-    )
-
-
-def make_backend(bundle: Bundle, name: str, *, home: Path, threads: int) -> Backend:
-    """Load the network of a bundle for one backend."""
-    if name == "auto":
-        from models.calibrate import chosen_backend
-
-        name = chosen_backend(bundle, home, threads)
-    if name not in NAMES:
-        raise BackendUnavailable(f"There is no backend '{name}'. Available: auto, {', '.join(NAMES)}.")
-    # Imported here: torch takes seconds, and an ONNX backend must not wait for it.
-    if name.startswith("onnx"):
-        from models.backends.with_onnx import OnnxBackend
-
-        return OnnxBackend(bundle, name, threads, home=home)
-    from models.backends.with_torch import TorchBackend
-
-    return TorchBackend(bundle, name, threads)
+    threads = threads or physical_cores()
+    chosen = chosen_backend(bundle, home, threads) if backend == "auto" else backend
+    return WindowEncoder(bundle, make_backend(bundle, chosen, home=home, threads=threads))

@@ -12,9 +12,9 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from models.backends.make import make_backend
 from models.bundle import Bundle, Pooling, read_bundle, write_bundle
 from models.encoder import WindowEncoder
-from models.load import make_backend
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["the", "a", "heat", "pump", "##s", "warm", "house", "cell", "membrane", "is", "thin", "and", "safe"]

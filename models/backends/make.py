@@ -1,0 +1,27 @@
+"""From the name of a backend to one that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from indexer.errors import BackendUnavailable
+from models.backends import NAMES, Backend
+from models.bundle import Bundle
+
+
+def make_backend(bundle: Bundle, name: str, *, home: Path, threads: int) -> Backend:
+    """Load the network of a bundle for one backend of `NAMES`.
+
+    Raises:
+        BackendUnavailable: There is no such backend, or it cannot run here.
+    """
+    if name not in NAMES:
+        raise BackendUnavailable(f"There is no backend '{name}'. Available: auto, {', '.join(NAMES)}.")
+    # Imported here: torch takes seconds, and an ONNX backend must not wait for it.
+    if name.startswith("onnx"):
+        from models.backends.with_onnx import OnnxBackend
+
+        return OnnxBackend(bundle, name, threads, home=home)
+    from models.backends.with_torch import TorchBackend
+
+    return TorchBackend(bundle, name, threads)
