@@ -46,6 +46,7 @@ class WordPieces:
         self.padding: int = padding if padding is not None else self._tokenizer.token_to_id("<pad>") or 0
         mask = self._tokenizer.token_to_id("[MASK]")
         self.mask: int = mask if mask is not None else self._tokenizer.token_to_id("<mask>") or self.padding
+        self.mask_token: str = self._tokenizer.id_to_token(self.mask) or ""
         probe = self._tokenizer.encode("a")
         words = [at for at, special in enumerate(probe.special_tokens_mask) if not special]
         self.prefix: list[int] = probe.ids[: words[0]]  # e.g. [CLS]

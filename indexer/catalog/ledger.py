@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.orm import InstrumentedAttribute
 
 from indexer.catalog.database import CHUNK, Database, chunks, now, storable
 from indexer.catalog.entries import DOCUMENT_STATES, DocumentState, LedgerEntry
@@ -97,22 +98,33 @@ class Ledger(Database):
         return removed
 
     def ids(
-        self, collection: str, state: DocumentState | None = None, source_prefix: str | None = None
+        self,
+        collection: str,
+        state: DocumentState | None = None,
+        source_prefix: str | None = None,
+        runs: Sequence[str] | None = None,
     ) -> Iterator[str]:
         """Ids, ascending by code point. Entries may be changed while this is read.
 
         Args:
             state: Only documents in this state.
             source_prefix: Only documents whose source begins with this text.
+            runs: Only documents that one of these runs was the last to read as new or changed.
         """
         conditions: list[ColumnElement[bool]] = []
         if state is not None:
             conditions.append(D.state == state)
+        if runs is not None:
+            conditions.append(D.run.in_(runs))
         if source_prefix:
             start = storable(source_prefix)
             conditions += [D.source >= start, D.source <= start + "\U0010ffff"]
-        for id_, _ in self._pages(collection, *conditions):
+        for id_, _ in self._pages(collection, D.source, *conditions):
             yield id_
+
+    def contents(self, collection: str) -> Iterator[tuple[str, str]]:
+        """Id and content hash of every document, ascending by id."""
+        yield from self._pages(collection, D.content_hash)
 
     def unseen(self, collection: str, sources: Sequence[str], run: str) -> Iterator[str]:
         """Ids of documents that lie under one of these sources and that `run` has not seen, ascending.
@@ -121,7 +133,7 @@ class Ledger(Database):
         as texts: give them as they were given when the documents were recorded.
         """
         roots = Roots(sources)
-        for id_, source in self._pages(collection, D.seen_run != run):
+        for id_, source in self._pages(collection, D.source, D.seen_run != run):
             if source in roots:
                 yield id_
 
@@ -132,6 +144,12 @@ class Ledger(Database):
             found = {row[0]: row[1] for row in connection.execute(query)}
         return {state: found.get(state, 0) for state in DOCUMENT_STATES}
 
+    def count_by_run(self, collection: str) -> dict[str, int]:
+        """How many documents each run was the last to read as new or changed."""
+        query = select(D.run, func.count()).where(D.collection == collection).group_by(D.run)
+        with self._reading() as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
     def _set(self, collection: str, ids: Iterable[str], **values: str) -> None:
         if not values:
             return
@@ -140,17 +158,19 @@ class Ledger(Database):
             with self._writing() as connection:
                 connection.execute(statement.values(**values, updated_at=now()))
 
-    def _pages(self, collection: str, *conditions: ColumnElement[bool]) -> Iterator[tuple[str, str]]:
-        """Id and source by id, a page at a time: no transaction stays open while the caller works."""
+    def _pages(
+        self, collection: str, column: InstrumentedAttribute[str], *conditions: ColumnElement[bool]
+    ) -> Iterator[tuple[str, str]]:
+        """Id and a column by id, a page at a time: no transaction stays open while the caller works."""
         query = (
-            select(D.id, D.source).where(D.collection == collection, *conditions).order_by(D.id).limit(CHUNK)
+            select(D.id, column).where(D.collection == collection, *conditions).order_by(D.id).limit(CHUNK)
         )
         last: str | None = None
         while True:
             with self._reading() as connection:
                 rows = connection.execute(query if last is None else query.where(D.id > last)).all()
             for row in rows:
-                yield row.id, row.source
+                yield row[0], row[1]
             if len(rows) < CHUNK:
                 return
             last = rows[-1].id

@@ -127,3 +127,18 @@ def test_a_file_name_that_is_not_valid_unicode_can_be_recorded_and_found(catalog
 def test_an_id_that_is_not_valid_unicode_is_refused(catalog: Catalog) -> None:
     with pytest.raises(CatalogError, match="not valid Unicode"):
         catalog.record("main", entries("a\udce9"))
+
+
+def test_documents_by_the_run_that_read_them_last(catalog: Catalog) -> None:
+    catalog.record("main", entries("a", "b", "c", run="R1"))
+    catalog.record("main", entries("b", run="R2"))
+    catalog.touch("main", ["c"], "R3")  # seen again, not changed
+    assert catalog.count_by_run("main") == {"R1": 2, "R2": 1}
+    assert list(catalog.ids("main", runs=["R1"])) == ["a", "c"]
+    assert list(catalog.ids("main", runs=["R2", "R9"])) == ["b"]
+    assert list(catalog.ids("main", runs=[])) == []
+
+
+def test_contents_are_ids_with_their_hashes(catalog: Catalog) -> None:
+    catalog.record("main", entries("b", "a"))
+    assert list(catalog.contents("main")) == [("a", "hash of a"), ("b", "hash of b")]

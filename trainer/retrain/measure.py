@@ -1,0 +1,220 @@
+"""What an encoder makes of a probe.
+
+Two figures tell a better encoder from a worse one without a label: whether it finds a phrase in other texts by its
+context alone, the phrase masked (UCTopic's own lesson: an untrained encoder cannot do it), and whether phrases that a
+text names side by side are nearer than others. The unmasked phrase would be found by its letters: every encoder does.
+What topics gain is small beside what another number of topics or another start does to them: they are watched, no more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.analysis.keyphrases import base_scores
+from indexer.analysis.labels import LabelMaker, PhraseCount
+from indexer.analysis.topics import Sample, TopicFit, fit, vote
+from indexer.batches import batches
+from indexer.encoding import Encoder, Floats, Window
+from indexer.windows import EncodedDocument, encode_documents, unit
+from trainer.evaluation import coherence
+from trainer.retrain.probe import Probe
+
+CHUNK = 32  # texts encoded at once
+NEAREST = 10  # neighbours, and hits of a query, that are compared
+TOPIC_PHRASES = 16  # of a text, that its topics are made of: as many as when a collection is fitted
+DOCUMENTS_PER_TOPIC = 12  # a probe has fewer texts than the collection, and so fewer topics
+LIKENESS_PAIRS = 5_000
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One encoder on one probe.
+
+    Attributes:
+        silhouette: Of the topics, -1 to 1.
+        npmi: float [topics], -1 to 1: do leading phrases stand in the same texts? NaN for topics without two.
+        context: float [n], for each masked phrase, reciprocal rank of the same phrase in another text; 0 past `NEAREST`.
+        siblings: float [n], for each phrase named beside another, share of all phrases that are farther than that one.
+        topic: int [texts], heaviest topic of each; -1 without one.
+        documents, mentions: int [n, NEAREST], nearest other texts, and phrases in other texts.
+        answers: int [queries, NEAREST], nearest texts of each query.
+        likeness: Mean cosine of two phrases drawn at random: near 1, the space has collapsed.
+        rate: Texts per second.
+    """
+
+    silhouette: float
+    npmi: Floats
+    context: Floats
+    siblings: Floats
+    topic: Rows
+    documents: Rows
+    mentions: Rows
+    answers: Rows
+    likeness: float
+    rate: float
+
+    @property
+    def without_topic(self) -> float:
+        """Share of the texts."""
+        return float(np.mean(self.topic < 0))
+
+
+def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str) -> Measured:
+    """Measure an encoder.
+
+    Args:
+        topics: As many as the collection has; a small probe is given fewer.
+        mask: What a masked word reads in the encoder's own texts.
+    """
+    start = time.perf_counter()
+    encoded = [
+        one
+        for some in batches(list(zip(probe.documents, probe.prepared, strict=True)), CHUNK)
+        for one in encode_documents(encoder, [d for d, _ in some], [p for _, p in some])
+    ]
+    rate = len(encoded) / (time.perf_counter() - start)
+    documents = np.stack([one.vector for one in encoded])
+    pool, text = _pool(probe, encoded)
+    likeness = pool @ pool.T
+    likeness[text[:, None] == text[None, :]] = -2.0  # other texts only
+    sample, forms = _sample(encoded)
+    number = max(2, min(topics, len(encoded) // DOCUMENTS_PER_TOPIC))
+    fitted = fit(sample, number)
+    among = documents @ documents.T
+    np.fill_diagonal(among, -2.0)
+    return Measured(
+        silhouette=fitted.silhouette,
+        npmi=_coherence(probe, fitted, sample, forms),
+        context=_context(encoder, probe, mask),
+        siblings=_siblings(encoder, probe),
+        topic=_first_topics(fitted, sample),
+        documents=_nearest(among),
+        mentions=_nearest(likeness),
+        answers=_nearest(encoder.encode_texts(probe.queries) @ documents.T)
+        if probe.queries
+        else np.zeros((0, NEAREST), np.intp),
+        likeness=_likeness(pool),
+        rate=rate,
+    )
+
+
+def _pool(probe: Probe, encoded: Sequence[EncodedDocument]) -> tuple[Floats, Rows]:
+    """Vector and text of all phrases that are looked at: float32 [n, dims], int [n]."""
+    rows = [{group[0].phrase: at for at, group in enumerate(one.phrases)} for one in encoded]
+    vectors = np.stack([encoded[text].vectors[rows[text][phrase]] for text, phrase in probe.pool])
+    return vectors, np.array([text for text, _ in probe.pool], np.intp)
+
+
+def _nearest(likeness: Floats) -> Rows:
+    """Columns of the highest values of each row, best first, ties by position: int [n, NEAREST] at most."""
+    found: Rows = np.argsort(-likeness, axis=1, kind="stable")[:, :NEAREST]
+    return found
+
+
+def _context(encoder: Encoder, probe: Probe, mask: str) -> Floats:
+    lengths = encoder.count_tokens([one.sentence for one in probe.contexts])
+    short = encoder.window_tokens - encoder.count_tokens([mask])[0]
+    kept = [one for one, length in zip(probe.contexts, lengths, strict=True) if length <= short]
+    if not kept:
+        return np.zeros(0, np.float32)
+    plain = [Window(one.sentence, ((one.start, one.end),)) for one in kept]
+    masked = [
+        Window(
+            f"{one.sentence[: one.start]}{mask}{one.sentence[one.end :]}",
+            ((one.start, one.start + len(mask)),),
+        )
+        for one in kept
+    ]
+    likeness = _mentions(encoder, masked) @ _mentions(encoder, plain).T
+    document = np.unique([one.document for one in kept], return_inverse=True)[1]
+    phrase = np.unique([one.phrase for one in kept], return_inverse=True)[1]
+    elsewhere = document[:, None] != document[None, :]
+    right = (phrase[:, None] == phrase[None, :]) & elsewhere
+    asked = right.any(axis=1)
+    likeness[~elsewhere] = -2.0
+    hits = np.take_along_axis(right, _nearest(likeness), axis=1)[asked]
+    return np.where(hits.any(axis=1), 1 / (hits.argmax(axis=1) + 1), 0.0).astype(np.float32)
+
+
+def _mentions(encoder: Encoder, windows: Sequence[Window]) -> Floats:
+    return np.concatenate([one.mentions for one in encoder.encode(windows)])
+
+
+def _siblings(encoder: Encoder, probe: Probe) -> Floats:
+    if not probe.siblings:
+        return np.zeros(0, np.float32)
+    phrases = sorted({phrase for pair in probe.siblings for phrase in pair})
+    at = {phrase: row for row, phrase in enumerate(phrases)}
+    pairs = np.array([(at[a], at[b]) for a, b in probe.siblings], np.intp)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    vectors = encoder.encode_phrases(phrases)
+    likeness = vectors @ vectors.T
+    farther = likeness[both[:, 0]] < likeness[both[:, 0], both[:, 1]][:, None]
+    shares: Floats = (farther.sum(axis=1) / max(1, len(phrases) - 2)).astype(np.float32)  # of the others
+    return shares
+
+
+def _likeness(pool: Floats) -> float:
+    draw = np.random.default_rng(0).integers(0, len(pool), (2, LIKENESS_PAIRS))
+    return float(np.mean(np.sum(pool[draw[0]] * pool[draw[1]], axis=1)))
+
+
+# -- topics -------------------------------------------------------------------------------------------------
+
+
+def _sample(encoded: Sequence[EncodedDocument]) -> tuple[Sample, list[str]]:
+    """The best phrases of each text, as a fit wants them, and their normal forms."""
+    vectors, weights, document, forms = [], [], [], []
+    for row, one in enumerate(encoded):
+        scores = base_scores(one)
+        best = sorted(range(len(scores)), key=lambda at: (-scores[at], at))[:TOPIC_PHRASES]
+        vectors.append(one.vectors[best])
+        weights += [max(float(scores[at]), 0.01) for at in best]
+        document += [row] * len(best)
+        forms += [one.phrases[at][0].phrase for at in best]
+    sample = Sample(
+        np.concatenate(vectors),
+        np.array(weights, np.float32),
+        np.array(document, np.intp),
+        np.stack([one.vector for one in encoded]),
+    )
+    return sample, forms
+
+
+def _first_topics(fitted: TopicFit, sample: Sample) -> Rows:
+    placed = fitted.place(sample.vectors, sample.documents[sample.document]).topic
+    first = []
+    for row in range(len(sample.documents)):
+        own = sample.document == row
+        voted = vote(placed[own].tolist(), sample.weights[own].tolist())
+        first.append(voted[0][0] if voted else -1)
+    return np.array(first, np.intp)
+
+
+def _coherence(probe: Probe, fitted: TopicFit, sample: Sample, forms: Sequence[str]) -> Floats:
+    """NPMI of the words of each topic's leading phrases in the probe's texts."""
+    placed = fitted.place(sample.vectors, sample.documents[sample.document]).topic
+    names = [str(number) for number in range(len(fitted))]
+    maker = LabelMaker(
+        dict(zip(names, fitted.centroids, strict=True)),
+        {name: int((placed == number).sum()) for number, name in enumerate(names)},
+    )
+    rows: dict[str, list[int]] = {}
+    for at, form in enumerate(forms):
+        rows.setdefault(form, []).append(at)
+    for form, places in rows.items():
+        counts = Counter(names[placed[at]] for at in places if placed[at] >= 0)
+        vector = unit(sample.vectors[places].mean(axis=0))
+        maker.add(PhraseCount(form, {form: len(places)}, counts, vector))
+    leading = maker.leading()
+    texts = [coherence.words_of(document.content) for document in probe.documents]
+    words = coherence.leading_words([leading[name] for name in names])
+    return np.array(coherence.npmi_coherence(words, texts), np.float32)
