@@ -52,7 +52,12 @@ class NamedFit:
 
 
 class Finisher:
-    """Finishes what a run has mined."""
+    """Finishes what a run has mined.
+
+    Args:
+        ledger: Where the documents stand in the ledger; for a generation that is not live yet it is not the
+            collection's own name.
+    """
 
     def __init__(
         self,
@@ -62,10 +67,13 @@ class Finisher:
         run: str,
         keyphrases: int,
         progress: Progress,
+        *,
+        ledger: str = "",
     ) -> None:
         self.engine = engine
         self.catalog = catalog
         self.collection = collection
+        self.ledger = ledger or collection
         self.run = run
         self._keyphrases = keyphrases
         self._progress = progress
@@ -82,20 +90,51 @@ class Finisher:
         if live is None or new:
             with timed("fit topics"):
                 self._progress("fit topics", 0, None)
-                live = self._fit(number)
+                live = self._fit(number, self.engine.topics())
             if live is None:
                 return False
-        documents = list(self.catalog.ids(self.collection, state="mined"))
-        if new:
-            documents = sorted([*documents, *self.catalog.ids(self.collection, state="done")])
+        documents = self._documents(again=new)
         with timed("assign"):
             self._refine(live, documents)
         with timed("consolidate"):
             labels = self._consolidate(live if new else None)
-        self._write_topics(live, labels, new)
-        for some in batches(documents, CHUNK):
-            self.catalog.mark(self.collection, some, state="done", topic_fit=live.run)
+        topics = self._write_topics(live, labels, rename=new)
+        if new:
+            self.install(live, topics)
+        else:
+            self.catalog.save_topics(self.collection, self._entries(topics))
+        self._mark_done(documents, live)
         return new
+
+    def found(self, ancestors: Sequence[Topic], number: int | None) -> NamedFit | None:
+        """Fit topics and give them to every document, in a generation that is not live yet; None without phrases.
+
+        The catalog learns of them with `install`. Killed and called again, it ends with the same topics.
+
+        Args:
+            ancestors: The live topics, with centroids in the space of the new generation.
+        """
+        named = self._fit(number, ancestors)
+        if named is None:
+            return None
+        documents = self._documents(again=True)
+        self._refine(named, documents)
+        self._write_topics(named, self._consolidate(named), rename=True)
+        self._mark_done(documents, named)
+        return named
+
+    def follow(self, named: NamedFit) -> None:
+        """Give topics to the documents that were mined since `found`."""
+        documents = self._documents(again=False)
+        self._refine(named, documents)
+        self._consolidate(None)
+        self._write_topics(named, {}, rename=False)
+        self._mark_done(documents, named)
+
+    def install(self, named: NamedFit, topics: Sequence[Topic]) -> None:
+        """Make a fit and its topics those of the collection, in the catalog."""
+        entries = self._entries(topics)
+        self.catalog.install_fit(self.collection, named.run, topics=entries, lineage=named.lineage)
 
     def merge(self, into: str, others: Sequence[str]) -> int:
         """Make several topics one; `into` keeps its id, the others retire and lead to it.
@@ -124,23 +163,32 @@ class Finisher:
         self._save(merged, "", len(documents))
         self._refine(merged, documents)
         self._consolidate(None)
-        self._write_topics(merged, {}, new=True, keep_labels=True)
+        self.install(merged, self._write_topics(merged, {}, rename=False))
         return len(documents)
+
+    def _documents(self, *, again: bool) -> list[str]:
+        """Documents that were mined; with `again` also those that are done. Ascending."""
+        ids = list(self.catalog.ids(self.ledger, state="mined"))
+        return sorted([*ids, *self.catalog.ids(self.ledger, state="done")]) if again else ids
+
+    def _mark_done(self, documents: Sequence[str], named: NamedFit) -> None:
+        for some in batches(documents, CHUNK):
+            self.catalog.mark(self.ledger, some, state="done", topic_fit=named.run)
 
     # -- fitting --------------------------------------------------------------------------------------------
 
-    def _fit(self, number: int | None) -> NamedFit | None:
-        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.collection), key=_shuffled)
+    def _fit(self, number: int | None, old: Sequence[Topic]) -> NamedFit | None:
+        """Fit, and name what continues an old topic after it."""
+        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=_shuffled)
         rows, sample = self._sample(sorted(ids))
         if sample is None:
             return None
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
-        pending = self._pending(fingerprint, number)
+        pending = self._pending(fingerprint, number, old)
         if pending:
             return pending
         fitted = fit(sample, number)
         shapes = _shapes(fitted, rows, sample)
-        old = self.engine.topics()
         heirs = trace([TopicShape(t.centroid, t.phrases) for t in old], shapes)
         first = self.catalog.next_topic_number(self.collection, len(heirs.born)) if heirs.born else 0
         names = {new: old[o].id for o, new, _ in heirs.kept}
@@ -188,14 +236,14 @@ class Finisher:
         for stored in self.engine.documents(ids, vectors=True):
             yield stored, rows.get(stored.document.id, [])
 
-    def _pending(self, fingerprint: str, number: int | None) -> NamedFit | None:
+    def _pending(self, fingerprint: str, number: int | None, old: Sequence[Topic]) -> NamedFit | None:
         """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
         for entry in self.catalog.fits(self.collection):
             info = entry.info
             if not entry.live and info.get("sample") == fingerprint and info.get("asked") == number:
                 lineage = tuple(LineageEntry(**values) for values in info["lineage"])
                 fitted = TopicFit.from_arrays(self.catalog.fit(self.collection, entry.run).arrays)
-                if {e.old_id for e in lineage if e.old_id} <= {t.id for t in self.engine.topics()}:
+                if {e.old_id for e in lineage if e.old_id} <= {t.id for t in old}:
                     return NamedFit(entry.run, fitted, tuple(info["ids"]), number, lineage)
         return None
 
@@ -301,29 +349,37 @@ class Finisher:
         return dict(answer.facets["topic"])
 
     def _write_topics(
-        self,
-        named: NamedFit,
-        leading: Mapping[str, tuple[str, ...]],
-        new: bool,
-        *,
-        keep_labels: bool = False,
-    ) -> None:
+        self, named: NamedFit, leading: Mapping[str, tuple[str, ...]], *, rename: bool
+    ) -> list[Topic]:
+        """Write the topics of a fit into the engine.
+
+        Args:
+            leading: Topic id ► new leading phrases; those that are left out keep theirs.
+            rename: Name them after these, but for those that were named by hand.
+        """
         sizes = self._sizes()
-        known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
+        known = self._known()
         centroids = self._centroids(named)
         topics = []
         for id_ in dict.fromkeys(named.ids):
             old = known.get(id_)
             phrases = leading.get(id_, old.phrases if old else ())
             by_hand = bool(old and old.named_by_hand)
-            label = old.label if old and (by_hand or keep_labels or not new) else label_of(phrases)
+            label = label_of(phrases) if old is None or (rename and not by_hand) else old.label
             topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], by_hand))
         self.engine.write_topics(topics)
-        entries = [_entry(topic, known.get(topic.id), self.run) for topic in topics]
-        if new:
-            self.catalog.install_fit(self.collection, named.run, topics=entries, lineage=named.lineage)
-        else:
-            self.catalog.save_topics(self.collection, entries)
+        return topics
+
+    def _known(self) -> dict[str, TopicEntry]:
+        """What the catalog knows of topics, and what stands in the engine of those that it does not know yet."""
+        known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
+        fresh = {topic.id: _entry(topic, None, self.run) for topic in self.engine.topics()}
+        return fresh | known
+
+    def _entries(self, topics: Sequence[Topic]) -> list[TopicEntry]:
+        """For the catalog."""
+        known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
+        return [_entry(topic, known.get(topic.id), self.run) for topic in topics]
 
 
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
