@@ -20,7 +20,7 @@ from indexer.analysis.labels import LabelMaker, PhraseCount, label_of
 from indexer.analysis.lineage import TopicShape, trace
 from indexer.analysis.topics import Sample, TopicFit, fit, vote
 from indexer.batches import batches
-from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
+from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, topic_id, topic_number
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Floats
 from indexer.engines.base import Engine, SearchRequest
@@ -241,10 +241,9 @@ class Finisher:
         for entry in self.catalog.fits(self.collection):
             info = entry.info
             if not entry.live and info.get("sample") == fingerprint and info.get("asked") == number:
-                lineage = tuple(LineageEntry(**values) for values in info["lineage"])
-                fitted = TopicFit.from_arrays(self.catalog.fit(self.collection, entry.run).arrays)
-                if {e.old_id for e in lineage if e.old_id} <= {t.id for t in old}:
-                    return NamedFit(entry.run, fitted, tuple(info["ids"]), number, lineage)
+                named = saved_fit(self.catalog, self.collection, entry.run)
+                if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
+                    return named
         return None
 
     def _save(self, named: NamedFit, fingerprint: str, documents: int) -> None:
@@ -385,11 +384,22 @@ class Finisher:
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
     """The fit that assigns topics now, or None."""
     found = catalog.live_fit(collection)
-    if found is None:
-        return None
-    return NamedFit(
-        found.run, TopicFit.from_arrays(found.arrays), tuple(found.info["ids"]), found.info.get("asked")
-    )
+    return _named(found) if found else None
+
+
+def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
+    """The fit that a run made, live or not.
+
+    Raises:
+        NotFound: There is none.
+    """
+    return _named(catalog.fit(collection, run))
+
+
+def _named(found: Fit) -> NamedFit:
+    lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
+    fitted = TopicFit.from_arrays(found.arrays)
+    return NamedFit(found.run, fitted, tuple(found.info["ids"]), found.info.get("asked"), lineage)
 
 
 def place_rows(named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow]) -> list[str | None]:

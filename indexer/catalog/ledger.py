@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, delete, func, select, update
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from indexer.catalog.database import CHUNK, Database, chunks, now, storable
 from indexer.catalog.entries import DOCUMENT_STATES, DocumentState, LedgerEntry
@@ -136,6 +136,31 @@ class Ledger(Database):
         for id_, source in self._pages(collection, D.source, D.seen_run != run):
             if source in roots:
                 yield id_
+
+    def adopt(self, collection: str, ledger: str) -> None:
+        """Let the documents of a collection be where those of another ledger are, and end that ledger: all or nothing.
+
+        A document that the other one has not, or with another content, is "stored" from now on.
+        """
+        other = aliased(D)
+        same = (other.collection == ledger, other.id == D.id, other.content_hash == D.content_hash)
+
+        def theirs(column: InstrumentedAttribute[str], default: str) -> ColumnElement[str]:
+            return func.coalesce(select(column).where(*same).scalar_subquery(), default)
+
+        values = {
+            "state": theirs(other.state, "stored"),
+            "bundle": theirs(other.bundle, ""),
+            "topic_fit": theirs(other.topic_fit, ""),
+        }
+        with self._writing() as connection:
+            connection.execute(update(D).where(D.collection == collection).values(**values))
+            connection.execute(delete(D).where(D.collection == ledger))
+
+    def drop_ledger(self, ledger: str) -> None:
+        """Remove all documents from a ledger."""
+        with self._writing() as connection:
+            connection.execute(delete(D).where(D.collection == ledger))
 
     def count(self, collection: str) -> dict[DocumentState, int]:
         """How many documents are in each state."""

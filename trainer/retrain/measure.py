@@ -47,7 +47,7 @@ class Measured:
         documents, mentions: int [n, NEAREST], nearest other texts, and phrases in other texts.
         answers: int [queries, NEAREST], nearest texts of each query.
         likeness: Mean cosine of two phrases drawn at random: near 1, the space has collapsed.
-        rate: Texts per second.
+        seconds: float [chunks], to encode each `CHUNK` texts.
     """
 
     silhouette: float
@@ -59,7 +59,7 @@ class Measured:
     mentions: Rows
     answers: Rows
     likeness: float
-    rate: float
+    seconds: Floats
 
     @property
     def without_topic(self) -> float:
@@ -74,13 +74,12 @@ def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str) -> Measur
         topics: As many as the collection has; a small probe is given fewer.
         mask: What a masked word reads in the encoder's own texts.
     """
-    start = time.perf_counter()
-    encoded = [
-        one
-        for some in batches(list(zip(probe.documents, probe.prepared, strict=True)), CHUNK)
-        for one in encode_documents(encoder, [d for d, _ in some], [p for _, p in some])
-    ]
-    rate = len(encoded) / (time.perf_counter() - start)
+    encoded: list[EncodedDocument] = []
+    seconds = []
+    for some in batches(list(zip(probe.documents, probe.prepared, strict=True)), CHUNK):
+        start = time.perf_counter()
+        encoded += encode_documents(encoder, [d for d, _ in some], [p for _, p in some])
+        seconds.append(time.perf_counter() - start)
     documents = np.stack([one.vector for one in encoded])
     pool, text = _pool(probe, encoded)
     likeness = pool @ pool.T
@@ -102,7 +101,7 @@ def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str) -> Measur
         if probe.queries
         else np.zeros((0, NEAREST), np.intp),
         likeness=_likeness(pool),
-        rate=rate,
+        seconds=np.array(seconds, np.float32),
     )
 
 

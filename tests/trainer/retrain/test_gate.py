@@ -21,7 +21,7 @@ OLD = Measured(
     mentions=ROWS,
     answers=ROWS,
     likeness=0.2,
-    rate=50.0,
+    seconds=np.array([1.0, 2.0, 9.0], np.float32),
 )
 BETTER = replace(OLD, context=OLD.context + np.float32(0.1))
 
@@ -72,7 +72,7 @@ def test_either_gain_is_enough() -> None:
         ({"mentions": ROWS + 100}, "neighbours kept, phrases: 0.000, must be 0.300 or more."),
         ({"answers": ROWS + 100}, "hits kept: 0.000, must be 0.300 or more."),
         ({"topic": np.array([0, 1, 2, 3])}, "documents in the same topic: 0.500, must be 0.600 or more."),
-        ({"rate": 30.0}, "speed: 0.600, must be 0.800 or more."),
+        ({"seconds": np.array([2.0, 4.0, 1.0], np.float32)}, "speed: 0.500, must be 0.800 or more."),
         ({"context": OLD.context - np.float32(0.1)}, "found in another text: 0.275, must be 0.365 or more."),
         (
             {"siblings": OLD.siblings - np.float32(0.1)},
