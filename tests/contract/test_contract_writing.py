@@ -394,6 +394,27 @@ def test_mentions_by_phrase_come_in_order_of_phrase_id(engine):
     assert [group[0].phrase_id for group in some] == ["p-w", "p-y"]
 
 
+def test_mentions_say_whether_they_are_a_keyphrase_of_their_document(engine):
+    engine.store([document("a"), document("b")])
+    both = [
+        mined(
+            id_, keyphrases=(keyphrase(chosen),), mentions=(mention(id_, "wind"), mention(id_, "wind farm"))
+        )
+        for id_, chosen in (("a", "wind"), ("b", "wind farm"))
+    ]
+    engine.write_mined(both)
+    expected = {("a", "wind"), ("b", "wind farm")}
+
+    def chosen(rows):
+        return {(row.document_id, row.phrase) for row in rows if row.keyphrase}
+
+    assert chosen(engine.mentions(["a", "b"])) == expected
+    assert chosen(row for rows in engine.mentions_by_phrase() for row in rows) == expected
+    assert chosen(row for row, _ in engine.nearest_mentions(axis(0))) == expected
+    engine.refine([Refinement("a", (keyphrase("wind farm"),), (), {}, "r")])
+    assert chosen(engine.mentions(["a"])) == {("a", "wind farm")}
+
+
 def test_at_most_limit_mentions_of_a_phrase_have_a_vector_whatever_the_order_of_writing(engine):
     ids = [f"d{number}" for number in range(6)]
     engine.store([document(id_) for id_ in ids])
