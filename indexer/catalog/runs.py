@@ -54,6 +54,7 @@ class Runs(Locks):
             "boot": process.boot,
             "birth": process.birth,
             "lock_token": lock.token if lock else "",
+            "cut_to": "",
         }
         with self._writing() as connection:
             connection.execute(insert(R).values(values))

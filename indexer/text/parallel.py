@@ -122,7 +122,8 @@ class PreparePool:
                 seconds += packed.seconds
             except BrokenProcessPool:
                 self._stop()
-                outcomes.append(InputError(f"{_where(document)}: the tagging process died of this document."))
+                reason = f"{_where(document)}: the tagging process died of this document."
+                outcomes.append(InputError(reason, document_id=document.id))
         return chunk, outcomes, seconds
 
     def _stop(self) -> None:
@@ -266,4 +267,5 @@ def _prepare_one(preparer: Preparer, document: Document) -> Outcome:
         return error
     except Exception as error:
         reason = str(error) if isinstance(error, IndexerError) else f"{type(error).__name__}: {error}"
-        return InputError(f"{_where(document)}: the text could not be tagged ({reason}).")
+        message = f"{_where(document)}: the text could not be tagged ({reason})."
+        return InputError(message, document_id=document.id)
