@@ -219,7 +219,7 @@ class Batches(Ledger, Runs, DeadLetters):
             statement = update(B).where(B.id == claim.id, B.token == claim.token)
             values = {
                 **{"not_before": due, "sent_at": None, "error": storable(error)},
-                **{"tries": B.tries + 1, "failures": B.failures + failed},
+                **{"tries": B.tries + 1, "failures": B.failures + int(failed)},
                 **FREE,
             }
             connection.execute(statement.values(values))

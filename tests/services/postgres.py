@@ -37,13 +37,13 @@ def started_postgres() -> Guarded:
             "There is no PostgreSQL (15 or later) here: apt-get install postgresql. Or name a running one: "
             "INDEXER_TEST_POSTGRES=postgresql+psycopg://…"
         )
-    programs = Path(initdb).parent
+    programs = Path(initdb).resolve().parent
     user = "postgres" if os.geteuid() == 0 else ""  # PostgreSQL refuses to run as root
     server = Guarded(
         "postgres",
         lambda folder, port: _command(programs, folder, port),
         user=user,
-        answers=lambda port: _answers(programs, port),
+        answers=_answers,
         stop_signal=signal.SIGINT,  # the others would wait for the clients, or for a recovery at the next start
     )
     # A language that does not sort by code point, so that a forgotten collation shows.
@@ -66,9 +66,16 @@ def _command(programs: Path, folder: Path, port: int) -> list[str]:
     return [str(programs / "postgres"), "-D", str(folder / "data"), *(x for s in settings for x in ("-c", s))]
 
 
-def _answers(programs: Path, port: int) -> bool:
-    asked = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
-    return subprocess.run(asked).returncode == 0
+def _answers(port: int) -> bool:
+    import psycopg
+
+    try:
+        psycopg.connect(
+            host="127.0.0.1", port=port, user="tester", dbname="postgres", connect_timeout=2
+        ).close()
+    except psycopg.OperationalError:  # it starts, or recovers
+        return False
+    return True
 
 
 def url_of(server: Guarded) -> str:
