@@ -66,13 +66,15 @@ class RunReport:
     notes: list[str] = field(default_factory=list)  # what was left out on purpose
     topics: int = 0
     new_fit: bool = False
+    left_to_workers: int = 0  # documents that are being mined when the command ends
     seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # stage ► seconds
 
     @property
     def nothing_changed(self) -> bool:
         """Whether the run left everything as it was."""
-        return not (self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit)
+        done = self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit
+        return not (done or self.left_to_workers)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

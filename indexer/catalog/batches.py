@@ -61,6 +61,7 @@ class Claim:
     deaths: int
     failures: int
     tries: int
+    error: str  # why it was given back last
     token: str
 
 
@@ -162,7 +163,7 @@ class Batches(Ledger, Runs, DeadLetters):
         candidates = unpacked(bytes(row.candidates)) if row.candidates is not None else {}
         return Claim(
             row.id, row.collection, row.run, row.state, tuple(row.ids), candidates, deaths, row.failures,
-            row.tries, token,
+            row.tries, row.error, token,
         )  # fmt: skip
 
     def renew_claim(self, claim: Claim, *, lease: float = LEASE) -> bool:

@@ -132,6 +132,16 @@ class PreparePool:
             self._executor = None
 
 
+def prepare_here(tagger: str, documents: Sequence[Document], *, alone: bool) -> list[Outcome]:
+    """Prepare documents in this process; one that the tagger fails on has an `InputError` in its place.
+
+    Args:
+        alone: This process does nothing but that, so the tagger is loaded without torch.
+    """
+    with without_torch() if alone and not tagger.endswith("_trf") else nullcontext():
+        return _prepare(tagger, _texts(documents)).unpack()
+
+
 @dataclass(frozen=True)
 class Packed:
     """Outcomes on their way between processes: a few arrays instead of thousands of small objects."""
