@@ -224,6 +224,7 @@ class Pipeline:
 
     def finish(self, report: RunReport, *, number: int | None = None, refit: bool = False) -> None:
         """Make keyphrases, topics, phrase rows and labels final."""
+        self.engine.catch_up()
         finisher = Finisher(
             self.engine, self.catalog, self.collection, report.run, self._keyphrases, self._progress
         )

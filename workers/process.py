@@ -10,8 +10,10 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from contextlib import ExitStack
 
+from celery.platforms import SecurityWarning
 from threadpoolctl import threadpool_limits
 
 from indexer.log import configure, get_logger
@@ -70,6 +72,8 @@ def _end_with(parent: int) -> None:
 
 def main(arguments: list[str]) -> int:
     queue, name = arguments
+    # Of root and pickle: we take JSON only.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     settings = load_settings()
     configure(settings.log_level, format=settings.log_format)
     _end_with(os.getppid())

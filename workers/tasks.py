@@ -21,6 +21,9 @@ def add_tasks(app: Celery, resources: Resources, sender: Sender) -> None:
 
         return app.task(task, name=f"indexer.{state}")
 
+    def maintain() -> None:
+        maintaining.maintain(resources, sender)
+
     add("prepare")
     add("encode")
-    app.task(lambda: maintaining.maintain(resources, sender), name="indexer.maintain")
+    app.task(maintain, name="indexer.maintain")

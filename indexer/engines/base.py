@@ -189,6 +189,10 @@ class Engine(Protocol):
         """Make these the topics of the collection; others disappear (the catalog remembers them)."""
         ...
 
+    def catch_up(self) -> None:
+        """See everything that other processes have written up to now; without it, that may take a moment."""
+        ...
+
     def compact(self) -> None:
         """Give back the space of overwritten and removed rows, and refresh statistics. May be left out."""
         ...

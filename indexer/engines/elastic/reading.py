@@ -53,6 +53,10 @@ class Freshness:
         """
         require(self.send(actions), self._cluster.where)
 
+    def doubt(self, *indices: str) -> None:
+        """Take it that other processes have written to these, too."""
+        self._stale |= set(indices)
+
     def refresh(self, *indices: str, insist: bool = True) -> None:
         """Make what was written visible to searches.
 
