@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from time import sleep
 
 from indexer.catalog import Catalog
 from indexer.errors import InputError
@@ -40,9 +40,7 @@ class Crew:
         self._feed(report.run)
         report.left_to_workers = self._stored()
 
-    def wait(
-        self, report: RunReport, progress: Progress, pause: Callable[[float], None] = time.sleep
-    ) -> None:
+    def wait(self, report: RunReport, progress: Progress) -> None:
         """Feed the workers until every document of the run has been worked on; the report says what they did.
 
         When this process dies, a maintaining worker goes on with it.
@@ -66,7 +64,7 @@ class Crew:
                 logger.warning("no_worker", seconds=LONELY, hint="Start one: indexer worker")
                 warned = True
             progress("mine: no worker is at work" if alone else "mine", done, pending)
-            pause(POLL)
+            sleep(POLL)
         self._tell(report)
 
     def _feed(self, run: str) -> None:
