@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from threadpoolctl import threadpool_limits
 
-from indexer.answers import Plan, Reason, Status, TopicDetails, Why
+from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
 from indexer.encoding import Encoder, Window
@@ -511,6 +511,23 @@ class Collection:
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
             lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
+            work=self.work(),
+        )
+
+    def work(self) -> WorkStatus:
+        """What is with the workers: batches, queues, runs that go on."""
+        runs = self.catalog.open_runs(self.name)
+        queues: dict[str, int | None] = {}
+        if self.settings.broker:
+            from workers.sending import Sender
+
+            queues |= Sender(self.settings).depths()
+        return WorkStatus(
+            batches=self.catalog.work(self.name),
+            queues=queues,
+            left=self.catalog.count(self.name)["stored"],
+            mined=sum(run.counts.get("mined", 0) for run in runs),
+            runs=tuple(runs),
         )
 
     def dead_letters(self) -> list[DeadLetter]:

@@ -99,7 +99,12 @@ class Sender:
 
     def depths(self) -> dict[Queue, int | None]:
         """Messages that nobody has taken yet, by queue."""
-        return {queue: self.depth(queue) for queue in QUEUES}
+        found: dict[Queue, int | None] = dict.fromkeys(QUEUES)
+        for queue in QUEUES:
+            found[queue] = self.depth(queue)
+            if found[queue] is None:  # no answer: the others would only take their time, too
+                break
+        return found
 
     def sweep(self, catalog: Catalog) -> int:
         """Send again what was lost: there are batches that nobody works on, and fewer messages than batches.

@@ -18,6 +18,9 @@ from workers.queues import Process
 COMMAND = (sys.executable, "-m", "workers.process")
 LOOK_EVERY = 0.2  # seconds
 HEALTHY = 30.0  # seconds that a process must have lived for the next one to be started at once
+FIRST_PAUSE = (
+    0.5  # seconds before a process that died soon after its start is started anew; then twice as long
+)
 LONGEST_PAUSE = 30.0  # seconds before a process that dies again and again is started anew
 
 logger = get_logger(__name__)
@@ -100,7 +103,7 @@ class Supervisor:
         code = place.running.returncode if place.running else 0
         lived = time.monotonic() - place.started
         place.running, place.ended = None, time.monotonic()
-        place.pause = 0.0 if lived > HEALTHY else min(max(1.0, 2 * place.pause), LONGEST_PAUSE)
+        place.pause = 0.0 if lived > HEALTHY else min(max(FIRST_PAUSE, 2 * place.pause), LONGEST_PAUSE)
         logger.error(
             "worker_ended", name=place.process.name, status=code, lived=round(lived, 1), again_in=place.pause
         )

@@ -185,7 +185,7 @@ def test_a_text_that_changes_on_the_way_is_mined_as_it_is_in_the_end(collection,
     encoder.on_encode = change
     assert collection.index([source]).mined == 40
     assert not changes
-    assert {row.phrase for row in collection.engine.mentions(["d0003"])} >= {"deep sea fish"}
+    assert any("vent" in row.phrase for row in collection.engine.mentions(["d0003"]))
     assert collection.document("d0003").document.text.startswith("Deep sea")
 
 
