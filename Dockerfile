@@ -3,7 +3,7 @@ FROM python:3.11.14-slim-bookworm
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
-RUN useradd --create-home --uid 10001 indexer && install -d -o indexer /data
+RUN useradd --create-home --uid 10001 indexer && install -d -o indexer /data /data/home
 WORKDIR /app
 
 # The packages change seldom, and are large: a layer of their own.

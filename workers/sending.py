@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from celery import Celery
-from kombu.connection import Connection
-from kombu.exceptions import ChannelError, OperationalError
+from celery.exceptions import OperationalError
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import BATCH_STATES, BatchState
@@ -97,9 +97,9 @@ class Sender:
         except (OperationalError, OSError):
             return None
 
-    def depths(self) -> dict[Queue, int | None]:
+    def depths(self) -> dict[str, int | None]:
         """Messages that nobody has taken yet, by queue."""
-        found: dict[Queue, int | None] = dict.fromkeys(QUEUES)
+        found: dict[str, int | None] = dict.fromkeys(QUEUES)
         for queue in QUEUES:
             found[queue] = self.depth(queue)
             if found[queue] is None:  # no answer: the others would only take their time, too
@@ -131,10 +131,10 @@ class Sender:
         return self.send(catalog, messages)
 
 
-def _count(connection: Connection, queue: str) -> int:
+def _count(connection: Any, queue: str) -> int:
     try:
         return int(connection.default_channel.queue_declare(queue=queue, passive=True).message_count)
-    except ChannelError:  # nothing was ever sent to it, or all of it was taken
+    except connection.channel_errors:  # nothing was ever sent to it, or all of it was taken
         return 0
 
 
