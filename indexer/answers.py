@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from indexer.catalog.entries import LineageEntry, Run, TopicEntry
+from indexer.catalog.entries import LineageEntry, Run, TopicEntry, Work
 from indexer.engines.base import EngineInfo
 from indexer.records import Document, StoredDocument, Topic
 
@@ -62,6 +62,30 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class WorkStatus:
+    """What is with the workers at this moment.
+
+    Attributes:
+        batches: On their way.
+        queues: Messages that nobody has taken yet, by queue; None where the broker does not answer. Empty without one.
+        left: Documents that are stored and not mined.
+        mined: By the runs that are not finished.
+        runs: Those.
+    """
+
+    batches: Work
+    queues: Mapping[str, int | None]
+    left: int
+    mined: int
+    runs: tuple[Run, ...]
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is on its way, and no run waits for its end."""
+        return not (self.batches.documents or self.runs)
+
+
+@dataclass(frozen=True)
 class Status:
     """State of the collection."""
 
@@ -74,6 +98,7 @@ class Status:
     bundle: str
     last_runs: tuple[Run, ...]
     lock: str  # who is writing now, or ""
+    work: WorkStatus
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from threadpoolctl import threadpool_limits
 
-from indexer.answers import Plan, Reason, Status, TopicDetails, Why
+from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
 from indexer.encoding import Encoder, Window
@@ -42,6 +42,9 @@ from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
+
+if TYPE_CHECKING:
+    from workers.crew import Crew
 
 START_SECONDS = 3.0  # of a run, before the first document is mined
 MINED_FIELDS = ("topic", "keyphrase")
@@ -116,6 +119,8 @@ class Collection:
         topics: int | None = None,
         refit: bool = False,
         delete_missing: bool = False,
+        workers: bool = True,
+        wait: bool = True,
         progress: Progress = no_progress,
     ) -> RunReport:
         """Read sources, store, mine and write. Again, it does only what changed.
@@ -125,6 +130,8 @@ class Collection:
             topics: How many topics are wanted; None leaves it to the silhouette, or to the topics there are.
             refit: Fit the topics again; ids go on where a new topic continues an old one.
             delete_missing: Remove documents that came from these sources and are not in them any more.
+            workers: Let workers do the mining, when the settings name a broker.
+            wait: Until the workers are through; otherwise a maintaining worker finishes the run.
         """
         return self._run(
             "index",
@@ -133,16 +140,20 @@ class Collection:
             topics=topics,
             refit=refit,
             delete_missing=delete_missing,
+            workers=workers,
+            wait=wait,
             progress=progress,
         )
 
-    def retry(self, *, progress: Progress = no_progress) -> RunReport:
+    def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
         letters = self.catalog.dead(self.name)
         files = {_file_of(letter.source) for letter in letters if letter.source}
         there = {file for file in files if Path(file).exists()}
         tried = [letter for letter in letters if not letter.source or _file_of(letter.source) in there]
-        report = self._run("retry", sorted(there), ReadOptions(), letters=tried, progress=progress)
+        report = self._run(
+            "retry", sorted(there), ReadOptions(), letters=tried, workers=workers, progress=progress
+        )
         report.notes += [
             f"{file}: is not there, and cannot be tried again." for file in sorted(files - there)
         ]
@@ -158,28 +169,48 @@ class Collection:
         refit: bool = False,
         delete_missing: bool = False,
         letters: Sequence[DeadLetter] = (),
+        workers: bool = True,
+        wait: bool = True,
         progress: Progress,
     ) -> RunReport:
         start = time.perf_counter()
         report = RunReport()
         given = [_absolute(source) for source in sources]
         pipeline = self._pipeline(progress)
+        crew = self._crew() if workers and self.settings.broker else None
         with self.catalog.lock(self.name, f"indexer {kind}") as lock:
             self.catalog.interrupted_runs(self.name)
             wanted = {"sources": given, "topics": topics, "refit": refit, "delete_missing": delete_missing}
+            wanted |= {name: getattr(self.settings, name) for name in ("bundle", "tagger", "keyphrases")}
             report.run = self.catalog.start_run(self.name, kind, wanted, lock=lock)
             # BLAS threads spin while they wait, and take the cores from the encoder.
-            with self._recorded(report), threadpool_limits(1, user_api="blas"), garbage_frozen():
-                options = replace(options, max_bytes=self.settings.max_document_bytes)
-                items = read(given, options)
-                self._settle(letters)
-                pipeline.take_in(items, report, count(given, options) if given else 0)
-                if delete_missing:
-                    pipeline.remove_missing(given, report)
-                pipeline.mine(report)
-                pipeline.finish(report, number=topics, refit=refit)
-                report.seconds = time.perf_counter() - start
+            with threadpool_limits(1, user_api="blas"), garbage_frozen():
+                with self._recorded(report, detach=crew is not None):
+                    options = replace(options, max_bytes=self.settings.max_document_bytes)
+                    items = read(given, options)
+                    self._settle(letters)
+                    pipeline.take_in(items, report, count(given, options) if given else 0)
+                    if delete_missing:
+                        pipeline.remove_missing(given, report)
+                    if crew is None:
+                        pipeline.mine(report)
+                        pipeline.finish(report, number=topics, refit=refit)
+                        report.seconds = time.perf_counter() - start
+                if crew is not None:
+                    crew.begin(report)
+                    if wait:
+                        with report.timed("workers"):
+                            crew.wait(report, progress)
+                        pipeline.finish(report, number=topics, refit=refit)
+                    report.seconds = time.perf_counter() - start
+                    if wait:
+                        self.catalog.finish_run(report.run, "finished", _counts(report))
         return report
+
+    def _crew(self) -> Crew:
+        from workers.crew import Crew
+
+        return Crew(self.settings, self.catalog)
 
     def _settle(self, letters: Sequence[DeadLetter]) -> None:
         """Close letters that are about to be tried again; a failure opens them anew."""
@@ -188,8 +219,8 @@ class Collection:
             self.catalog.resolve(self.name, sources=sources)
 
     @contextmanager
-    def _recorded(self, report: RunReport) -> Iterator[None]:
-        """Write into the catalog how the run ended, however it ends."""
+    def _recorded(self, report: RunReport, *, detach: bool) -> Iterator[None]:
+        """Write into the catalog how the run ended, however it ends; or, with `detach`, that workers go on with it."""
         try:
             yield
         except KeyboardInterrupt:
@@ -198,7 +229,10 @@ class Collection:
         except BaseException as error:
             self.catalog.finish_run(report.run, "failed", _counts(report), str(error) or type(error).__name__)
             raise
-        self.catalog.finish_run(report.run, "finished", _counts(report))
+        if detach:
+            self.catalog.detach_run(report.run, _counts(report))
+        else:
+            self.catalog.finish_run(report.run, "finished", _counts(report))
 
     def _pipeline(self, progress: Progress) -> Pipeline:
         return Pipeline(
@@ -477,6 +511,23 @@ class Collection:
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
             lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
+            work=self.work(),
+        )
+
+    def work(self) -> WorkStatus:
+        """What is with the workers: batches, queues, runs that go on."""
+        runs = self.catalog.open_runs(self.name)
+        queues: dict[str, int | None] = {}
+        if self.settings.broker:
+            from workers.sending import Sender
+
+            queues |= Sender(self.settings).depths()
+        return WorkStatus(
+            batches=self.catalog.work(self.name),
+            queues=queues,
+            left=self.catalog.count(self.name)["stored"],
+            mined=sum(run.counts.get("mined", 0) for run in runs),
+            runs=tuple(runs),
         )
 
     def dead_letters(self) -> list[DeadLetter]:

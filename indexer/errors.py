@@ -6,6 +6,7 @@ IndexerError
 ├── QueryError               a search, filter or id from the user cannot be understood
 ├── NotFound                 the document, topic, bundle or collection asked for is not there
 ├── CatalogError             the catalog database cannot be used
+├── BrokerUnavailable        retryable: what carries messages to workers does not answer
 ├── SearchError
 │   ├── EngineUnavailable    retryable: no answer, locked, full, 429, 503
 │   ├── EngineForbidden      the engine does not let us in, or not do that: password, key, privilege, licence
@@ -73,6 +74,12 @@ class NotFound(IndexerError):
 
 class CatalogError(IndexerError):
     """The catalog database cannot be used."""
+
+
+class BrokerUnavailable(IndexerError):
+    """What carries messages to the workers does not answer."""
+
+    retryable = True
 
 
 class SearchError(IndexerError):

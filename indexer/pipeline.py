@@ -17,30 +17,36 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TypeVar
 
-from indexer.analysis.keyphrases import base_scores, choose
 from indexer.analysis.topics import load_libraries
 from indexer.batches import batches
 from indexer.catalog.entries import LedgerEntry, Letter, Stage
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
-from indexer.engines.base import Engine, Refused
-from indexer.errors import IndexerError, InputError
+from indexer.engines.base import Engine
+from indexer.errors import InputError
 from indexer.finish import Finisher
-from indexer.log import get_logger
+from indexer.mining import (
+    CHUNK,
+    EncodedChunk,
+    encode_chunk,
+    load,
+    mined,
+    refusals,
+    shown,
+    source_of,
+    write_chunk,
+)
 from indexer.progress import Progress, no_progress
-from indexer.records import Document, MentionRow, MinedDocument, Prepared, phrase_id
+from indexer.records import Document, Prepared
 from indexer.text.parallel import PreparePool
-from indexer.windows import EncodedDocument, encode_documents
 
-CHUNK = 64  # documents encoded in one call
 STORE_CHUNK = 256  # documents stored in one transaction
-PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)
+
+__all__ = ["CHUNK", "STORE_CHUNK", "Pipeline", "RunReport", "mined", "problem_letters"]
 
 T = TypeVar("T")
-logger = get_logger(__name__)
 
 
 @dataclass
@@ -60,13 +66,15 @@ class RunReport:
     notes: list[str] = field(default_factory=list)  # what was left out on purpose
     topics: int = 0
     new_fit: bool = False
+    left_to_workers: int = 0  # documents that are being mined when the command ends
     seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # stage ► seconds
 
     @property
     def nothing_changed(self) -> bool:
         """Whether the run left everything as it was."""
-        return not (self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit)
+        done = self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit
+        return not (done or self.left_to_workers)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -121,7 +129,7 @@ class Pipeline:
             with report.timed("store"):
                 refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
-            self._bury_refused(report, "store", fresh, refused.values())
+            self._bury(report, "store", refusals(fresh, list(refused.values())))
             same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
             moved = [d for d in same if known[d.id].source != d.source]
             self.catalog.touch(self.collection, [d.id for d in same], report.run)
@@ -181,7 +189,7 @@ class Pipeline:
 
             for documents, outcomes, seconds in prepared:
                 report.spent("tagging", seconds)
-                waiting.append(beside.submit(encode_chunk, loading, documents, outcomes))
+                waiting.append(beside.submit(_encode, loading, documents, outcomes))
                 if len(waiting) > 1:
                     write_next()
             while waiting:
@@ -192,12 +200,9 @@ class Pipeline:
         ids = list(self.catalog.ids(self.collection, state="stored"))
         for some in batches(ids, CHUNK):
             with report.timed("load"):
-                found = [stored.document for stored in self.engine.documents(some)]
-            gone = set(some) - {document.id for document in found}
-            if (
-                gone
-            ):  # stored by a run whose engine write was lost: forget them, the next run reads them again
-                self.catalog.forget(self.collection, sorted(gone))
+                found, gone = load(self.engine, some)
+            if gone:
+                self.catalog.forget(self.collection, gone)
             if found:
                 yield found
 
@@ -209,14 +214,17 @@ class Pipeline:
         with report.timed("decide"):
             rows = [mined(d, e, chunk.bundle, report.run, self._keyphrases) for d, e in chunk.encoded]
         with report.timed("write"):
-            refused = {r.id: r for r in self.engine.write_mined(rows)}
-            self._bury_refused(report, "write", [d for d, _ in chunk.encoded], refused.values())
-            done = [row.id for row in rows if row.id not in refused]
-            self.catalog.mark(self.collection, done, state="mined", bundle=chunk.bundle)
-        report.mined += len(done)
+            written = write_chunk(self.engine, rows, chunk.documents)
+            self._bury(report, "write", written.refused)
+            self.catalog.forget(
+                self.collection, written.missing
+            )  # what changed stays "stored": the next run's
+            self.catalog.mark(self.collection, written.hashes, state="mined", bundle=chunk.bundle)
+        report.mined += len(written.hashes)
 
     def finish(self, report: RunReport, *, number: int | None = None, refit: bool = False) -> None:
         """Make keyphrases, topics, phrase rows and labels final."""
+        self.engine.catch_up()
         finisher = Finisher(
             self.engine, self.catalog, self.collection, report.run, self._keyphrases, self._progress
         )
@@ -227,108 +235,28 @@ class Pipeline:
         """Put what failed into the dead letters and the report."""
         if not problems:
             return
-        letters = [
-            Letter(
-                source=_source(problem), stage=stage, reason=str(problem),
-                document_id=str(problem.facts.get("document_id") or ""),
-            )
-            for problem in problems
-        ]  # fmt: skip
-        self.catalog.bury(self.collection, letters)
+        self.catalog.bury(self.collection, problem_letters(stage, problems))
         report.failed += len(problems)
         report.problems += [shown(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
 
-    def _bury_refused(
-        self, report: RunReport, stage: Stage, documents: Sequence[Document], refused: Iterable[Refused]
-    ) -> None:
-        sources = {document.id: document.source for document in documents}
-        self._bury(
-            report,
-            stage,
-            [
-                InputError(f"{sources[r.id] or r.id}: {r.reason}", source=sources[r.id], document_id=r.id)
-                for r in refused
-            ],
+
+def problem_letters(stage: Stage, problems: Iterable[InputError]) -> list[Letter]:
+    """What failed at a stage, to be buried."""
+    return [
+        Letter(
+            source=source_of(problem),
+            stage=stage,
+            reason=str(problem),
+            document_id=str(problem.facts.get("document_id") or ""),
         )
-
-
-@dataclass(frozen=True)
-class EncodedChunk:
-    """A chunk of documents in vectors, and what went wrong on the way. `seconds` is the time of encoding."""
-
-    documents: Sequence[Document]
-    encoded: list[tuple[Document, EncodedDocument]]
-    not_prepared: list[InputError]
-    not_encoded: list[InputError]
-    bundle: str
-    seconds: float
-
-
-def encode_chunk(
-    loading: Future[Encoder], documents: Sequence[Document], outcomes: Sequence[Prepared | InputError]
-) -> EncodedChunk:
-    """Encode what could be prepared."""
-    encoder = loading.result()
-    start = time.perf_counter()
-    ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
-    found = _encode(encoder, ready)
-    return EncodedChunk(
-        documents,
-        encoded=[(d, e) for d, e in found if isinstance(e, EncodedDocument)],
-        not_prepared=[o for o in outcomes if isinstance(o, InputError)],
-        not_encoded=[e for _, e in found if isinstance(e, InputError)],
-        bundle=encoder.bundle,
-        seconds=time.perf_counter() - start,
-    )
+        for problem in problems
+    ]
 
 
 def _encode(
-    encoder: Encoder, ready: Sequence[tuple[Document, Prepared]]
-) -> list[tuple[Document, EncodedDocument | InputError]]:
-    """Encode a chunk; when that fails, one by one, so that only the culprit is lost."""
-    documents, prepared = [d for d, _ in ready], [p for _, p in ready]
-    try:
-        return list(zip(documents, encode_documents(encoder, documents, prepared), strict=True))
-    except (RuntimeError, ValueError, MemoryError, IndexerError) as error:
-        if len(ready) == 1:
-            where = documents[0].source or documents[0].id
-            problem = InputError(f"{where}: cannot be encoded: {error}", document_id=documents[0].id)
-            return [(documents[0], problem)]
-        logger.warning("chunk_failed", documents=len(ready), error=str(error))
-        return [pair for one in ready for pair in _encode(encoder, [one])]
-
-
-def mined(
-    document: Document, encoded: EncodedDocument, bundle: str, run: str, keyphrases: int
-) -> MinedDocument:
-    """Decide what is kept of a document: its best phrases, with keyphrases that are provisional until `finish`."""
-    scores = base_scores(encoded)
-    best = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:PHRASES_KEPT]
-    rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in best)
-    return MinedDocument(
-        id=document.id,
-        vector=encoded.vector,
-        keyphrases=choose(rows, {}, 1, keyphrases),
-        topics=(),
-        mentions=rows,
-        bundle=bundle,
-        run=run,
-    )
-
-
-def _mention_row(document: Document, encoded: EncodedDocument, at: int, score: float) -> MentionRow:
-    mentions = encoded.phrases[at]
-    first, sentence = mentions[0], encoded.sentences[at]
-    return MentionRow(
-        document_id=document.id,
-        phrase_id=phrase_id(first.phrase),
-        phrase=first.phrase,
-        surface=document.content[first.start : first.end],
-        score=score,
-        places=tuple(document.place(m.start, m.end) for m in mentions),
-        sentence=document.content[sentence.start : sentence.end],
-        vector=encoded.vectors[at],
-    )
+    loading: Future[Encoder], documents: Sequence[Document], outcomes: Sequence[Prepared | InputError]
+) -> EncodedChunk:
+    return encode_chunk(loading.result(), documents, outcomes)
 
 
 def _timed(items: Iterable[T], report: RunReport, stage: str) -> Iterator[T]:
@@ -339,16 +267,3 @@ def _timed(items: Iterable[T], report: RunReport, stage: str) -> Iterator[T]:
         if item is None:
             return
         yield item
-
-
-def shown(problem: InputError) -> str:
-    """The message, with paths as a person would type them here."""
-    return str(problem).replace(f"{Path.cwd()}/", "")
-
-
-def _source(problem: InputError) -> str:
-    """FILE or FILE:LINE, from the facts or from the beginning of the message."""
-    source, line = problem.facts.get("source"), problem.facts.get("line")
-    if source:
-        return f"{source}:{line}" if line and not str(source).endswith(f":{line}") else str(source)
-    return str(problem).split(": ", 1)[0]

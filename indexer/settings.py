@@ -97,6 +97,12 @@ class Settings(BaseSettings):
         "Redis or RabbitMQ for the workers. Empty means everything runs in this process.",
         "be empty or a URL such as redis://host:6379/0 or amqp://host",
     )
+    batches_ahead: int = _setting(
+        64,
+        "Batches of 64 documents that are with the workers at once; whoever feeds them waits beyond that.",
+        "be a whole number from 1",
+        ge=1,
+    )
     collection: Annotated[str, _matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")] = _setting(
         "main",
         "Name of the collection that commands work on.",

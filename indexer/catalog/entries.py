@@ -16,12 +16,14 @@ RunState = Literal["running", "finished", "failed", "interrupted"]
 TopicState = Literal["live", "retired"]
 LineageKind = Literal["kept", "split", "merged", "born", "retired", "hand"]
 Stage = Literal["read", "store", "prepare", "encode", "write"]
+BatchState = Literal["prepare", "encode"]  # what has to be done next
 
 DOCUMENT_STATES: tuple[DocumentState, ...] = ("stored", "mined", "done")
 RUN_STATES: tuple[RunState, ...] = ("running", "finished", "failed", "interrupted")
 TOPIC_STATES: tuple[TopicState, ...] = ("live", "retired")
 LINEAGE_KINDS: tuple[LineageKind, ...] = ("kept", "split", "merged", "born", "retired", "hand")
 STAGES: tuple[Stage, ...] = ("read", "store", "prepare", "encode", "write")
+BATCH_STATES: tuple[BatchState, ...] = ("prepare", "encode")
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,45 @@ class BundleEntry:
     parent: str = ""  # name of the bundle it was trained from
     scores: Mapping[str, Any] = field(default_factory=dict)
     created_at: datetime | None = None  # set when it is recorded
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Sentences and candidate phrases of a document: ranges of its content, and no text."""
+
+    content_hash: str  # of the text that the ranges count in
+    sentences: tuple[tuple[int, int], ...]
+    mentions: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A batch that nobody works on, and how many seconds ago its message was sent; None: never."""
+
+    id: str
+    collection: str
+    state: BatchState
+    sent_ago: float | None
+
+
+@dataclass(frozen=True)
+class Work:
+    """What of a collection is on its way through workers.
+
+    Attributes:
+        waiting, held: Batches by what has to be done next: those that nobody works on, and those that somebody does.
+        put_off: Batches that are not to be tried again yet.
+        documents: In all these batches.
+        holders: HOST:PID of those who work.
+        problems: Why batches were given back undone.
+    """
+
+    waiting: Mapping[BatchState, int]
+    held: Mapping[BatchState, int]
+    put_off: int
+    documents: int
+    holders: tuple[str, ...]
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from indexer.catalog.database import CHUNK, Database, chunks, now, storable
@@ -92,10 +92,11 @@ class Ledger(Database):
         removed = 0
         for some in chunks(sorted(set(ids))):
             with self._writing() as connection:
-                removed += connection.execute(
-                    delete(D).where(D.collection == collection, D.id.in_(some))
-                ).rowcount
+                removed += self._forget(connection, collection, some)
         return removed
+
+    def _forget(self, connection: Connection, collection: str, ids: Sequence[str]) -> int:
+        return connection.execute(delete(D).where(D.collection == collection, D.id.in_(ids))).rowcount
 
     def ids(
         self,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, func, select, text, update
 
 from indexer.catalog.database import Database, chunks, now, storable
 from indexer.catalog.entries import STAGES, DeadLetter, Letter, Stage
@@ -18,6 +18,11 @@ COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L
 class DeadLetters(Database):
     def bury(self, collection: str, letters: Iterable[Letter]) -> None:
         """Keep what could not be processed. The same failure again is one more attempt."""
+        for some in chunks(letters):
+            with self._writing() as connection:
+                self._bury(connection, collection, some)
+
+    def _bury(self, connection: Connection, collection: str, letters: Sequence[Letter]) -> None:
         statement = self._insert(L)
         statement = statement.on_conflict_do_update(
             index_elements=["collection", "source", "document_id", "stage"],
@@ -28,26 +33,25 @@ class DeadLetters(Database):
                 "last_at": statement.excluded.last_at,
             },
         )
-        for some in chunks(letters):
-            at = now()
-            rows = [
-                {
-                    "collection": collection,
-                    "source": storable(letter.source),
-                    "document_id": letter.document_id,
-                    "stage": letter.stage,
-                    "reason": storable(letter.reason),
-                    "attempts": 1,
-                    "first_at": at,
-                    "last_at": at,
-                    "resolved_at": None,
-                }
-                for letter in sorted(
-                    some, key=lambda letter: (letter.source, letter.document_id, letter.stage)
-                )
-            ]
-            with self._writing() as connection:
-                connection.execute(statement, rows)
+        at = now()
+        rows = [
+            {
+                "collection": collection,
+                "source": storable(letter.source),
+                "document_id": letter.document_id,
+                "stage": letter.stage,
+                "reason": storable(letter.reason),
+                "attempts": 1,
+                "first_at": at,
+                "last_at": at,
+                "resolved_at": None,
+            }
+            for letter in sorted(
+                letters, key=lambda letter: (letter.source, letter.document_id, letter.stage)
+            )
+        ]
+        if rows:
+            connection.execute(statement, rows)
 
     def dead(
         self, collection: str, *, stage: Stage | None = None, limit: int | None = None

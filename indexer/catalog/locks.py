@@ -96,14 +96,14 @@ class Locks(Database):
         """Who holds the lock now; None when nobody does, or only a dead process."""
         with self._reading() as connection:
             row = connection.execute(select(L.__table__).where(L.collection == collection)).first()
-            if row is None or _is_stale(row, self._clock(connection)):
+            if row is None or is_stale(row, self._clock(connection)):
                 return None
         return _holder(row)
 
     def _held_tokens(self, connection: Connection) -> set[str]:
         at = self._clock(connection)
         rows = connection.execute(select(L.__table__)).all()
-        return {row.token for row in rows if not _is_stale(row, at)}
+        return {row.token for row in rows if not is_stale(row, at)}
 
     def _take(self, collection: str, owner: str, token: str, ttl: float) -> None:
         me = this_process()
@@ -119,7 +119,7 @@ class Locks(Database):
             row = connection.execute(
                 select(L.__table__).where(L.collection == collection).with_for_update()
             ).first()
-            if row is not None and not _is_stale(row, at):
+            if row is not None and not is_stale(row, at):
                 raise CatalogError(
                     f"Collection '{collection}' is being written by {_holder(row)}.",
                     hint="Wait until it is done. If that process is gone, its lock ends by itself.",
@@ -145,7 +145,8 @@ class Locks(Database):
         return now()
 
 
-def _is_stale(row: Row[Any], at: datetime) -> bool:
+def is_stale(row: Row[Any], at: datetime) -> bool:
+    """Whether a lock or lease has ended at this time, or its process is known to be dead."""
     return row.expires_at <= at or Process(row.pid, row.host, row.boot, row.birth).is_dead()
 
 

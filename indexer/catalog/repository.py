@@ -5,16 +5,13 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from indexer.catalog.batches import Batches
 from indexer.catalog.bundles import Bundles
-from indexer.catalog.candidates import Candidates
 from indexer.catalog.database import open_engine
 from indexer.catalog.fits import Fits
-from indexer.catalog.ledger import Ledger
-from indexer.catalog.letters import DeadLetters
-from indexer.catalog.runs import Runs
 
 
-class Catalog(Ledger, Runs, DeadLetters, Fits, Bundles, Candidates):
+class Catalog(Batches, Fits, Bundles):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
     Errors are CatalogError, and NotFound where one thing is asked for by name.

@@ -54,10 +54,21 @@ class Runs(Locks):
             "boot": process.boot,
             "birth": process.birth,
             "lock_token": lock.token if lock else "",
+            "cut_to": "",
         }
         with self._writing() as connection:
             connection.execute(insert(R).values(values))
         return run
+
+    def detach_run(self, id: str, counts: Mapping[str, Any]) -> None:
+        """Note that workers go on with a run: it is not over when this process or its lock is.
+
+        Args:
+            counts: What was done up to here; workers add to it.
+        """
+        with self._writing() as connection:
+            values = {"pid": 0, "host": "", "boot": "", "birth": "", "lock_token": "", "counts": dict(counts)}
+            connection.execute(update(R).where(R.id == id).values(values))
 
     def finish_run(self, id: str, state: RunState, counts: Mapping[str, Any], error: str = "") -> None:
         """Record how a run ended.

@@ -23,9 +23,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from indexer.catalog.entries import DOCUMENT_STATES, LINEAGE_KINDS, RUN_STATES, STAGES, TOPIC_STATES
+from indexer.catalog.entries import (
+    BATCH_STATES,
+    DOCUMENT_STATES,
+    LINEAGE_KINDS,
+    RUN_STATES,
+    STAGES,
+    TOPIC_STATES,
+)
 
-SCHEMA = "0001"  # the newest file in migrations/versions
+SCHEMA = "0002"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point everywhere, as Python does, whatever the locale of the database.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -107,6 +114,7 @@ class RunRow(Base):
     boot: Mapped[str]
     birth: Mapped[str]
     lock_token: Mapped[str]  # "" when it works without the collection's lock
+    cut_to: Mapped[str] = mapped_column(Key)  # the last document that was put into a batch
 
 
 class BundleRow(Base):
@@ -228,14 +236,29 @@ class LockRow(Base):
     expires_at: Mapped[datetime]
 
 
-class PreparedRow(Base):
-    """Candidates of a document, left by `prepare` for `encode`: offsets only, compressed."""
+class BatchRow(Base):
+    """Documents on their way through workers; see `batches.py`."""
 
-    __tablename__ = "prepared"
-    __table_args__ = ({"sqlite_with_rowid": False},)
+    __tablename__ = "batches"
+    __table_args__ = (_one_of("state", BATCH_STATES), Index(None, "collection"), Index(None, "run"))
 
-    collection: Mapped[str] = mapped_column(Key, primary_key=True)
     id: Mapped[str] = mapped_column(Key, primary_key=True)
-    content_hash: Mapped[str]
-    data: Mapped[bytes] = mapped_column(LargeBinary)
+    collection: Mapped[str] = mapped_column(Key)
+    run: Mapped[str] = mapped_column(Key)
+    state: Mapped[str]
+    ids: Mapped[list[str]]
+    candidates: Mapped[bytes | None] = mapped_column(LargeBinary)  # offsets only, compressed
     created_at: Mapped[datetime]
+    not_before: Mapped[datetime | None]  # put off until then
+    sent_at: Mapped[datetime | None]  # its last message
+    deaths: Mapped[int]
+    failures: Mapped[int]
+    tries: Mapped[int]
+    error: Mapped[str]  # why it was given back last
+    # Who works on it; "" nobody.
+    token: Mapped[str]
+    pid: Mapped[int] = mapped_column(BigInteger)
+    host: Mapped[str]
+    boot: Mapped[str]
+    birth: Mapped[str]
+    expires_at: Mapped[datetime | None]

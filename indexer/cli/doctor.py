@@ -90,6 +90,8 @@ def _of_machine(settings: Settings) -> Iterator[Step]:
     yield lambda: _threads(settings)
     yield lambda: _tagger(settings)
     yield lambda: _encoder(settings)
+    if settings.broker:
+        yield lambda: _broker(settings)
 
 
 def _of_collection(app: App, settings: Settings, stack: ExitStack) -> Iterator[Step]:
@@ -245,6 +247,17 @@ def _encoder(settings: Settings) -> Found:
     )
     if settings.backend == "auto":
         yield from _backends(settings, bundle)
+
+
+@_guarded("broker")
+def _broker(settings: Settings) -> Found:
+    from indexer.log import masked
+    from workers.sending import Sender
+
+    sender = Sender(settings)
+    sender.check()
+    waiting = sum(depth or 0 for depth in sender.depths().values())
+    yield Check("broker", "OK", f"{masked(settings.broker)}; {count(waiting, 'message')} waiting")
 
 
 def _backends(settings: Settings, bundle: Bundle) -> Found:

@@ -28,6 +28,8 @@ ENOUGH_FOR_A_RATE = 100  # documents; before that, most of the time goes into st
 @click.option("--refit-topics", is_flag=True, help="Find the topics anew; ids go on where a topic does.")
 @click.option("--delete-missing", is_flag=True,
               help="Remove documents that came from these sources and are not in them any more.")  # fmt: skip
+@click.option("--no-workers", is_flag=True, help="Do it all here, although a broker is set.")
+@click.option("--no-wait", is_flag=True, help="Store, hand over to the workers, and do not wait for them.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything could not be processed.")
 @json_option
 @pass_app
@@ -38,6 +40,8 @@ def index(
     topics: int | None,
     refit_topics: bool,
     delete_missing: bool,
+    no_workers: bool,
+    no_wait: bool,
     strict: bool,
     as_json: bool,
 ) -> None:
@@ -45,7 +49,8 @@ def index(
 
     SOURCE is a file (jsonl, csv, tsv, txt, md, html, pdf, docx; also .gz), a folder with such files, or - for
     JSON Lines from standard input. Given again, only what changed is done. What cannot be read is reported,
-    kept in a list (indexer status --dead), and never stops the run.
+    kept in a list (indexer status --dead), and never stops the run. With a broker (INDEXER_BROKER), workers do
+    the mining, and this waits for them.
 
     \b
     Examples:
@@ -57,7 +62,7 @@ def index(
     with working(app) as progress, app.collection(make=True) as collection:
         report = collection.index(
             list(sources), options=options, topics=topics, refit=refit_topics, delete_missing=delete_missing,
-            progress=progress,
+            workers=not no_workers, wait=not no_wait, progress=progress,
         )  # fmt: skip
     show_report(app, report, as_json=as_json)
     if strict and report.failed:
@@ -91,6 +96,10 @@ def _summary(report: RunReport) -> list[str]:
         telling = report.mined >= ENOUGH_FOR_A_RATE and report.seconds
         speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""
         lines.append(f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}")
+    if report.left_to_workers and not report.mined:
+        lines.append(
+            f"{count(report.left_to_workers, 'document')} left to the workers: indexer status --watch"
+        )
     if report.topics:
         lines.append(f"{count(report.topics, 'topic')}{' found' if report.new_fit else ''}")
     return lines

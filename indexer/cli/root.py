@@ -27,6 +27,7 @@ SECTIONS = {
     "Look after": {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",
+        "worker": "indexer.cli.worker:worker",
         "models": "indexer.cli.models:models",
         "train": "indexer.cli.train:train",
         "evaluate": "indexer.cli.evaluate:evaluate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -13,26 +14,38 @@ from indexer.cli.text import clean, count, duration, facts, near, print_json, sa
 from indexer.cli.times import moment
 
 if TYPE_CHECKING:
-    from indexer.answers import Status
+    from indexer.answers import Status, WorkStatus
     from indexer.catalog import DeadLetter, Run
+    from indexer.collection import Collection
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
+WATCH_EVERY = 2.0  # seconds
 COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "failed", "documents")
 
 
 @command()
 @click.option("--dead", is_flag=True, help="List what could not be processed, and why.")
+@click.option(
+    "--watch", is_flag=True, help="Show what the workers do, every two seconds, until they are through."
+)
 @json_option
 @pass_app
-def status(app: App, dead: bool, as_json: bool) -> None:
+def status(app: App, dead: bool, watch: bool, as_json: bool) -> None:
     """Show counts, sizes, problems and the last runs.
 
     \b
     Examples:
       indexer status
       indexer status --dead
+      indexer status --watch
       indexer status --json
     """
+    if watch and as_json:
+        raise click.UsageError("--watch is for people; a program asks --json again and again.")
+    if watch:
+        with app.collection() as collection:
+            _watch(collection)
+        return
     with app.collection() as collection:
         letters = collection.dead_letters() if dead else []
         found = None if dead else collection.status()
@@ -76,6 +89,56 @@ def _facts(app: App, found: Status, home: str) -> Iterator[tuple[str, str]]:
     yield "dead letters", f"{sum(found.dead.values()):,}{more}"
     if found.lock:
         yield "writing now", found.lock
+    if not found.work.idle:
+        yield from _work_facts(app, found.work)
+
+
+def _work_facts(app: App, work: WorkStatus) -> Iterator[tuple[str, str]]:
+    batches = work.batches
+    yield (
+        "workers",
+        f"{count(work.left, 'document')} left; {_batches(work)}; watch: {app.again('status --watch')}",
+    )
+    if batches.holders:
+        yield "at work", ", ".join(batches.holders)
+    for problem in batches.problems:
+        yield "put off", clean(problem)
+
+
+def _batches(work: WorkStatus) -> str:
+    """``prepare 3 waiting, 1 at work; encode 12 waiting, 2 at work; 1 put off``"""
+    parts = []
+    for state, waiting in work.batches.waiting.items():
+        queue = f" ({_depth(work.queues[state])})" if state in work.queues else ""
+        parts.append(f"{state} {waiting:,} waiting{queue}, {work.batches.held[state]:,} at work")
+    if work.batches.put_off:
+        parts.append(f"{work.batches.put_off:,} put off")
+    return "; ".join(parts)
+
+
+def _depth(messages: int | None) -> str:
+    return "the broker does not answer" if messages is None else count(messages, "message")
+
+
+def _watch(collection: Collection) -> None:
+    """A line every two seconds; the rate is that of the last ten."""
+    from collections import deque
+
+    seen: deque[tuple[float, int]] = deque(maxlen=6)
+    told: set[str] = set()
+    while True:
+        work = collection.work()
+        if work.idle:
+            say("nothing is with the workers")
+            return
+        seen.append((time.monotonic(), work.mined))
+        seconds, mined = (seen[-1][at] - seen[0][at] for at in (0, 1))
+        rate = round(mined / seconds, 1) if seconds else 0.0
+        say(f"{count(work.left, 'document')} left, {rate:,} a second; {_batches(work)}")
+        for problem in sorted(set(work.batches.problems) - told):
+            click.echo(f"Put off: {clean(problem)}", err=True)
+        told |= set(work.batches.problems)
+        time.sleep(WATCH_EVERY)
 
 
 def _took(run: Run) -> str:

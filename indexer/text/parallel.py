@@ -122,13 +122,24 @@ class PreparePool:
                 seconds += packed.seconds
             except BrokenProcessPool:
                 self._stop()
-                outcomes.append(InputError(f"{_where(document)}: the tagging process died of this document."))
+                reason = f"{_where(document)}: the tagging process died of this document."
+                outcomes.append(InputError(reason, document_id=document.id))
         return chunk, outcomes, seconds
 
     def _stop(self) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
             self._executor = None
+
+
+def prepare_here(tagger: str, documents: Sequence[Document], *, alone: bool) -> list[Outcome]:
+    """Prepare documents in this process; one that the tagger fails on has an `InputError` in its place.
+
+    Args:
+        alone: This process does nothing but that, so the tagger is loaded without torch.
+    """
+    with without_torch() if alone and not tagger.endswith("_trf") else nullcontext():
+        return _prepare(tagger, _texts(documents)).unpack()
 
 
 @dataclass(frozen=True)
@@ -266,4 +277,5 @@ def _prepare_one(preparer: Preparer, document: Document) -> Outcome:
         return error
     except Exception as error:
         reason = str(error) if isinstance(error, IndexerError) else f"{type(error).__name__}: {error}"
-        return InputError(f"{_where(document)}: the text could not be tagged ({reason}).")
+        message = f"{_where(document)}: the text could not be tagged ({reason})."
+        return InputError(message, document_id=document.id)

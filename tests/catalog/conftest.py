@@ -1,22 +1,21 @@
 """Every test of the catalog runs on SQLite, and with `-m live` on PostgreSQL as well.
 
 PostgreSQL is the server that INDEXER_TEST_POSTGRES names (SQLAlchemy URL; its tables are emptied!), or a
-temporary one, made from the programs on this machine (version 15 or later).
+temporary one; see `services/postgres.py`.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import socket
-import subprocess
-import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import services.postgres
+from services.asking import asked_for
 from sqlalchemy import create_engine, text
 
 from indexer.catalog import Catalog
@@ -33,54 +32,12 @@ def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(scope="session")
-def postgres(request: pytest.FixtureRequest) -> Iterator[str]:
-    """URL of an empty database."""
-    if "live" not in request.config.option.markexpr:
+@pytest.fixture
+def postgres(request: pytest.FixtureRequest) -> str:
+    """URL of a database."""
+    if not asked_for(request.config):
         pytest.skip("Needs PostgreSQL: run with -m live.")
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'indexer[postgres]'")
-    if url := os.environ.get("INDEXER_TEST_POSTGRES"):
-        yield url
-        return
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    initdb = shutil.which("initdb") or (str(found[-1]) if found else None)
-    if initdb is None:
-        pytest.skip("There is no PostgreSQL here: set INDEXER_TEST_POSTGRES, or install its server programs.")
-    yield from _temporary_server(Path(initdb).parent)
-
-
-def _temporary_server(programs: Path) -> Iterator[str]:
-    user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
-    folder = Path(tempfile.mkdtemp(prefix="indexer-postgres-"))
-    if user:
-        shutil.chown(folder, user)
-    data = folder / "data"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
-    def call(program: str, *arguments: str) -> None:
-        subprocess.run(
-            [programs / program, "-D", data, *arguments],
-            check=True,
-            user=user,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
-
-    try:
-        # A language that does not sort by code point, so that a forgotten collation shows.
-        language = ("--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en")
-        call("initdb", "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-sync", *language)
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {folder}"
-        call("pg_ctl", "-w", "-l", str(folder / "log"), "-o", options, "start")
-        try:
-            yield f"postgresql+psycopg://tester:secret@127.0.0.1:{port}/postgres"
-        finally:
-            call("pg_ctl", "-w", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    return services.postgres.postgres()
 
 
 @pytest.fixture(params=["sqlite", LIVE])

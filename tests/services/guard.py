@@ -32,7 +32,7 @@ def main(folder: str, user: str, group: str, *command: str) -> int:
 
 def _stop_with_input(server: subprocess.Popen[bytes]) -> None:
     sys.stdin.read()
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number in (int(os.environ.get("STOP_SIGNAL", signal.SIGTERM)), signal.SIGKILL):
         with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(server.pid, number)
             server.wait(STOPPED_WITHIN)

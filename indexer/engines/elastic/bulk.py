@@ -22,6 +22,9 @@ CONFLICTS = 3  # an update that meets another one is tried again so often by the
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
+Guard = tuple[int, int]  # sequence number and primary term that the row had when it was read
+
+
 @dataclass(frozen=True)
 class Action:
     """One row to write or remove. `update` replaces the fields of `body` in a row that is there."""
@@ -30,6 +33,9 @@ class Action:
     index: str
     id: str
     body: Mapping[str, Any] | None = None
+    guard: Guard | None = (
+        None  # an update of just this state of the row; refused when another one was there first
+    )
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,11 @@ class Failure:
     def missing(self) -> bool:
         """There was no such row."""
         return self.status == 404
+
+    @property
+    def conflict(self) -> bool:
+        """The row is not as it was read; perhaps we have changed it ourselves, and the answer was lost."""
+        return self.status == 409
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,9 @@ def _chunks(actions: Iterable[Action], most_bytes: int, most: int) -> Iterator[l
 
 def _encoded(action: Action) -> _Lines:
     head: dict[str, Any] = {"_index": action.index, "_id": action.id}
-    if action.kind == "update":
+    if action.guard is not None:
+        head["if_seq_no"], head["if_primary_term"] = action.guard
+    elif action.kind == "update":
         head["retry_on_conflict"] = CONFLICTS
     lines = [_ENCODER.encode({action.kind: head})]
     if action.body is not None:

@@ -122,6 +122,10 @@ class ElasticEngine:
     def write_topics(self, topics_: Sequence[Topic]) -> None:
         topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
 
+    def catch_up(self) -> None:
+        self._fresh.doubt(*self.names.all)
+        self._fresh.refresh(*self.names.all)
+
     def compact(self) -> None:
         """Remove mentions that a killed writer left behind. The server merges segments by itself."""
         self._writer.sweep()

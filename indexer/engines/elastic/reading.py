@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.elastic.bulk import Action, Failure, require, send
+from indexer.engines.elastic.bulk import Action, Failure, Guard, require, send
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
@@ -52,6 +53,10 @@ class Freshness:
         """
         require(self.send(actions), self._cluster.where)
 
+    def doubt(self, *indices: str) -> None:
+        """Take it that other processes have written to these, too."""
+        self._stale |= set(indices)
+
     def refresh(self, *indices: str, insist: bool = True) -> None:
         """Make what was written visible to searches.
 
@@ -90,14 +95,35 @@ def by_id(
     """
     found: dict[str, Row] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
-        work = partial(_rows_by_id, cluster, index, some, fields)
-        found |= cluster.insist(work) if insist else work()
+        work = partial(_hits_by_id, cluster, index, some, fields)
+        hits = cluster.insist(work) if insist else work()
+        found |= {hit["_id"]: hit.get("_source", {}) for hit in hits}
     return found
 
 
-def _rows_by_id(
-    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None
-) -> dict[str, Row]:
+@dataclass(frozen=True)
+class Version:
+    """A row, and the state that it was in."""
+
+    row: Row
+    guard: Guard
+
+
+def versions_by_id(
+    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str]
+) -> dict[str, Version]:
+    """Rows by id with what guards their update; waits for a server that is away."""
+    found: dict[str, Version] = {}
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        hits = cluster.insist(partial(_hits_by_id, cluster, index, some, fields))
+        found |= {
+            hit["_id"]: Version(hit.get("_source", {}), (hit["_seq_no"], hit["_primary_term"]))
+            for hit in hits
+        }
+    return found
+
+
+def _hits_by_id(cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None) -> list[Row]:
     answer = cluster.ask(
         cluster.client.mget,
         index=index,
@@ -108,7 +134,7 @@ def _rows_by_id(
     for row in answer["docs"]:
         if row.get("error"):  # a shard is on its way from one server to another, or the index is gone
             raise explained(cluster.where, 503, row)
-    return {row["_id"]: row.get("_source", {}) for row in answer["docs"] if row["found"]}
+    return [row for row in answer["docs"] if row["found"]]
 
 
 def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:

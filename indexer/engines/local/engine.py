@@ -140,6 +140,9 @@ class LocalEngine:
         with self._connections.writing() as connection:
             topic_rows.write(connection, topics, self.dims)
 
+    def catch_up(self) -> None:
+        """Nothing to do: every snapshot has all that was written."""
+
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
 

@@ -1,0 +1,333 @@
+"""Batches: documents on their way through workers.
+
+A batch is a row here; the message in the broker only says that there is one. So a broker may lose all its messages, and
+a worker may die at any moment: the row is still there, and whoever looks after the batches sends its message again.
+
+    cut ──► prepare ──► encode ──► gone, in the same transaction that says "mined" in the ledger
+              ▲ │          ▲ │
+              └─┴─ claimed ┴─┴─ released, or its lease has ended
+
+Whoever works on a batch holds a lease and renews it. The end of a lease (or, on the same host, the death of its
+process) makes the batch free again. That it was not given back is remembered: a batch that workers die of is to be
+divided, see `divide`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, tuple_, update
+
+from indexer.catalog.candidates import packed, unpacked
+from indexer.catalog.database import now, storable
+from indexer.catalog.entries import BATCH_STATES, BatchState, Candidate, Letter, Run, Waiting, Work
+from indexer.catalog.ledger import Ledger
+from indexer.catalog.letters import DeadLetters
+from indexer.catalog.locks import is_stale
+from indexer.catalog.process import this_process
+from indexer.catalog.runs import Runs, new_run_id
+from indexer.catalog.tables import BatchRow as B
+from indexer.catalog.tables import DocumentRow as D
+from indexer.catalog.tables import RunRow as R
+
+LEASE = 120.0  # seconds after which a batch that nobody renews is free; a restart of the catalog's server takes less
+FREE: Mapping[str, Any] = {"token": "", "pid": 0, "host": "", "boot": "", "birth": "", "expires_at": None}
+NEW: Mapping[str, Any] = {
+    **{"deaths": 0, "failures": 0, "tries": 0, "error": "", "not_before": None, "sent_at": None},
+    **FREE,
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A batch that we work on.
+
+    Attributes:
+        deaths: How many holders have not given it back: they died, or lost the catalog for longer than a lease.
+        failures: How often it failed for a reason that nobody expected.
+        tries: How often it was given back undone, for whatever reason.
+    """
+
+    id: str
+    collection: str
+    run: str
+    state: BatchState
+    ids: tuple[str, ...]
+    candidates: Mapping[str, Candidate]  # by document; empty before `prepare`
+    deaths: int
+    failures: int
+    tries: int
+    error: str  # why it was given back last
+    token: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the documents of a batch.
+
+    Attributes:
+        hashes: Mined: document id ► hash of the text that it was mined from.
+        bundle: What made the vectors.
+        changed: To be mined again, because they have another text by now.
+        missing: The engine does not have them.
+        letters: What could not be done.
+    """
+
+    hashes: Mapping[str, str]
+    bundle: str
+    changed: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    letters: Sequence[Letter] = ()
+
+
+class Batches(Ledger, Runs, DeadLetters):
+    # -- making --------------------------------------------------------------------------------------------
+
+    def cut(self, run: str, size: int, most: int) -> list[str]:
+        """Cut the next batches of what is stored and not mined, ascending by id, until `most` are unfinished in all.
+
+        Each document is offered once in a run, so that what fails does not come again before the next one. Two
+        processes may call this at once.
+
+        Returns:
+            Ids of the new batches; none when there is no room, or nothing left.
+        """
+        with self._writing() as connection:
+            row = connection.execute(
+                select(R.collection, R.cut_to).where(R.id == run).with_for_update()
+            ).one()
+            room = most - connection.execute(select(func.count()).select_from(B)).scalar_one()
+            if room <= 0:
+                return []
+            taken = self._in_batches(connection, row.collection)
+            query = (
+                select(D.id)
+                .where(D.collection == row.collection, D.state == "stored", D.id > row.cut_to)
+                .order_by(D.id)
+                .limit(room * size + len(taken))
+            )
+            ids = [id_ for (id_,) in connection.execute(query) if id_ not in taken][: room * size]
+            if ids:
+                connection.execute(update(R).where(R.id == run).values(cut_to=ids[-1]))
+            return self._add(
+                connection, row.collection, run, [ids[at : at + size] for at in range(0, len(ids), size)]
+            )
+
+    def _in_batches(self, connection: Connection, collection: str) -> set[str]:
+        rows = connection.execute(select(B.ids).where(B.collection == collection))
+        return {id_ for (ids,) in rows for id_ in ids}
+
+    def _add(
+        self, connection: Connection, collection: str, run: str, batches: Iterable[Sequence[str]]
+    ) -> list[str]:
+        at = now()
+        rows = [
+            {
+                **{"id": new_run_id(), "collection": collection, "run": run, "state": "prepare"},
+                **{"ids": list(ids), "candidates": None, "created_at": at},
+                **NEW,
+            }
+            for ids in batches
+        ]
+        if rows:
+            connection.execute(insert(B), rows)
+        return [row["id"] for row in rows]
+
+    # -- working -------------------------------------------------------------------------------------------
+
+    def claim(self, id: str, state: BatchState, *, lease: float = LEASE) -> Claim | None:
+        """Take a batch to work on it; None when it is not in this state, not due, or another one's.
+
+        Args:
+            lease: Seconds; renew it well before.
+        """
+        token = secrets.token_hex(8)
+        me = this_process()
+        with self._writing() as connection:
+            at = self._clock(connection)
+            query = select(B.__table__).where(B.id == id, B.state == state)
+            # Whoever holds the row at this moment is about to take it: no reason to wait.
+            row = connection.execute(query.with_for_update(skip_locked=True)).first()
+            if row is None or not (_is_free(row, at) and _is_due(row, at)):
+                return None
+            deaths = row.deaths + bool(row.token)
+            holder = {"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth}
+            until = at + timedelta(seconds=lease)
+            connection.execute(
+                update(B).where(B.id == id).values(token=token, expires_at=until, deaths=deaths, **holder)
+            )
+        candidates = unpacked(bytes(row.candidates)) if row.candidates is not None else {}
+        return Claim(
+            row.id, row.collection, row.run, row.state, tuple(row.ids), candidates, deaths, row.failures,
+            row.tries, row.error, token,
+        )  # fmt: skip
+
+    def renew_claim(self, claim: Claim, *, lease: float = LEASE) -> bool:
+        """Hold a batch for another `lease` seconds. False: it is another one's by now."""
+        with self._writing() as connection:
+            until = self._clock(connection) + timedelta(seconds=lease)
+            statement = update(B).where(B.id == claim.id, B.token == claim.token)
+            return connection.execute(statement.values(expires_at=until)).rowcount == 1
+
+    def hand_on(
+        self,
+        claim: Claim,
+        candidates: Mapping[str, Candidate],
+        *,
+        missing: Sequence[str] = (),
+        letters: Sequence[Letter] = (),
+    ) -> bool:
+        """End `prepare`: leave the candidates for `encode`. A batch without any is finished.
+
+        Returns:
+            Whether there is something to encode. False, too, when the batch is another one's by now.
+        """
+        outcome = Outcome({}, "", missing=missing, letters=letters)
+        with self._writing() as connection:
+            if not candidates:
+                self._finish(connection, claim, outcome)
+                return False
+            statement = update(B).where(B.id == claim.id, B.token == claim.token)
+            values = {"state": "encode", "ids": list(candidates), "candidates": packed(candidates), **NEW}
+            if connection.execute(statement.values(values)).rowcount == 0:
+                return False
+            self._settle(connection, claim, outcome, mined=0)
+        return True
+
+    def finish_batch(self, claim: Claim, outcome: Outcome) -> list[str] | None:
+        """End `encode`: the batch goes, the ledger says what was mined, and dead letters are kept; all or nothing.
+
+        Returns:
+            The new batch of what has to be mined again, if any; None when the batch is another one's by now.
+        """
+        with self._writing() as connection:
+            return self._finish(connection, claim, outcome)
+
+    def release(self, claim: Claim, *, delay: float = 0.0, error: str = "", failed: bool = False) -> None:
+        """Give a batch back undone.
+
+        Args:
+            delay: Seconds before anybody may take it.
+            error: Why, for `indexer status`.
+            failed: It counts as a failure: nobody expected this, and it may come again.
+        """
+        with self._writing() as connection:
+            due = self._clock(connection) + timedelta(seconds=delay) if delay else None
+            statement = update(B).where(B.id == claim.id, B.token == claim.token)
+            values = {
+                **{"not_before": due, "sent_at": None, "error": storable(error)},
+                **{"tries": B.tries + 1, "failures": B.failures + int(failed)},
+                **FREE,
+            }
+            connection.execute(statement.values(values))
+
+    def divide(self, claim: Claim) -> list[str]:
+        """Make of a batch as many as it has documents, from the beginning, so that one of them cannot harm the others.
+
+        Returns:
+            Ids of the new batches; none when the batch is another one's by now.
+        """
+        with self._writing() as connection:
+            gone = connection.execute(delete(B).where(B.id == claim.id, B.token == claim.token))
+            if gone.rowcount == 0:
+                return []
+            return self._add(connection, claim.collection, claim.run, [[id_] for id_ in claim.ids])
+
+    def _finish(self, connection: Connection, claim: Claim, outcome: Outcome) -> list[str] | None:
+        gone = connection.execute(delete(B).where(B.id == claim.id, B.token == claim.token))
+        if gone.rowcount == 0:
+            return None
+        ours = update(D).where(D.collection == claim.collection)
+        # By hash: a reader may have recorded another text since, and that one is not mined.
+        pairs = sorted(outcome.hashes.items())
+        mined = ours.where(tuple_(D.id, D.content_hash).in_(pairs))
+        done = connection.execute(
+            mined.values(state="mined", bundle=outcome.bundle, updated_at=now())
+        ).rowcount
+        if outcome.changed:
+            again = ours.where(D.id.in_(outcome.changed))
+            connection.execute(again.values(state="stored", updated_at=now()))
+        self._settle(connection, claim, outcome, mined=done)
+        return self._add(
+            connection, claim.collection, claim.run, [outcome.changed] if outcome.changed else []
+        )
+
+    def _settle(self, connection: Connection, claim: Claim, outcome: Outcome, *, mined: int) -> None:
+        """Forget what is missing, bury what failed, and add it all to what the run has done so far."""
+        self._forget(connection, claim.collection, outcome.missing)
+        self._bury(connection, claim.collection, outcome.letters)
+        row = connection.execute(select(R.counts).where(R.id == claim.run).with_for_update()).first()
+        counts: dict[str, Any] = dict(row.counts) if row else {}
+        counts["mined"] = counts.get("mined", 0) + mined
+        counts["failed"] = counts.get("failed", 0) + len(outcome.letters)
+        if outcome.bundle:
+            counts["bundle"] = outcome.bundle
+        connection.execute(update(R).where(R.id == claim.run).values(counts=counts))
+
+    # -- looking after -------------------------------------------------------------------------------------
+
+    def waiting(self) -> list[Waiting]:
+        """The batches that could be worked on now and that nobody holds, those first that were not sent for longest."""
+        with self._reading() as connection:
+            at = self._clock(connection)
+            rows = [row for row in connection.execute(_brief()) if _is_free(row, at) and _is_due(row, at)]
+        rows.sort(key=lambda row: (row.sent_at is not None, row.sent_at or at, row.id))
+        ages = [(at - row.sent_at).total_seconds() if row.sent_at else None for row in rows]
+        return [Waiting(row.id, row.collection, row.state, age) for row, age in zip(rows, ages, strict=True)]
+
+    def mark_sent(self, ids: Iterable[str]) -> None:
+        """Note that the messages of these batches were sent now."""
+        with self._writing() as connection:
+            at = self._clock(connection)
+            connection.execute(update(B).where(B.id.in_(list(ids))).values(sent_at=at))
+
+    def is_through(self, run: str) -> bool:
+        """Whether every document of a run has been worked on: no batch is left, and nothing is left to cut."""
+        with self._reading() as connection:
+            row = connection.execute(select(R.collection, R.cut_to).where(R.id == run)).one()
+            batch = select(B.id).where(B.run == run).limit(1)
+            rest = select(D.id).where(D.collection == row.collection, D.state == "stored", D.id > row.cut_to)
+            left = connection.execute(batch).first() or connection.execute(rest.limit(1)).first()
+        return left is None
+
+    def open_runs(self, collection: str | None = None) -> list[Run]:
+        """Runs that workers do and that are not finished, oldest first."""
+        query = select(R.id).where(R.state == "running", R.pid == 0).order_by(R.id)
+        if collection is not None:
+            query = query.where(R.collection == collection)
+        with self._reading() as connection:
+            ids = [id_ for (id_,) in connection.execute(query)]
+        return [self.run(id_) for id_ in ids]
+
+    def work(self, collection: str) -> Work:
+        """How much of a collection is on its way, and who works on it."""
+        with self._reading() as connection:
+            at = self._clock(connection)
+            rows = connection.execute(_brief().where(B.collection == collection)).all()
+        held = [row for row in rows if not _is_free(row, at)]
+        free = [row for row in rows if _is_free(row, at)]
+        return Work(
+            waiting={s: sum(r.state == s and _is_due(r, at) for r in free) for s in BATCH_STATES},
+            held={s: sum(r.state == s for r in held) for s in BATCH_STATES},
+            put_off=sum(not _is_due(row, at) for row in free),
+            documents=sum(len(row.ids) for row in rows),
+            holders=tuple(sorted({f"{row.host}:{row.pid}" for row in held})),
+            problems=tuple(sorted({row.error for row in rows if row.error})),
+        )
+
+
+def _brief() -> Select[Any]:
+    """All of a batch but its candidates."""
+    return select(*(column for column in B.__table__.columns if column.name != "candidates"))
+
+
+def _is_free(row: Row[Any], at: datetime) -> bool:
+    return not row.token or is_stale(row, at)
+
+
+def _is_due(row: Row[Any], at: datetime) -> bool:
+    return row.not_before is None or bool(row.not_before <= at)

@@ -1,0 +1,70 @@
+"""indexer worker"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from indexer.cli.app import App, command, pass_app
+from indexer.cli.text import count
+
+
+def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    from workers.queues import QUEUES
+
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    unknown = [name for name in names if name not in QUEUES]
+    if unknown or not names:
+        raise click.BadParameter(
+            f"there is no queue {unknown[0] if unknown else value!r}; there are: {', '.join(QUEUES)}."
+        )
+    return names
+
+
+@command()
+@click.option("--queue", "queues", default="prepare,encode,maintain", show_default=True, callback=_queues,
+              metavar="NAME[,NAME]", help="What to work on: prepare, encode, maintain, train.")  # fmt: skip
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
+              help="Processes for each queue.  [default: one; for encode one for each GPU]")  # fmt: skip
+@pass_app
+def worker(app: App, queues: tuple[Any, ...], concurrency: int | None) -> None:
+    """Do the work that indexer index hands over, on this machine.
+
+    Needs a broker (INDEXER_BROKER), and the same engine and catalog as the one who hands over. prepare finds
+    candidate phrases (CPU), encode makes vectors and writes (GPU where there is one), maintain finishes runs
+    and sends lost messages again; one maintain is enough. A process that dies is started again. Ctrl-C or
+    SIGTERM: what is in hand is finished first.
+
+    \b
+    Examples:
+      indexer worker
+      indexer worker --queue prepare --concurrency 4
+      indexer worker --queue encode
+    """
+    from indexer.errors import SettingsError
+    from models.hardware import physical_cores
+    from workers.queues import gpus, processes
+    from workers.sending import Sender
+    from workers.supervisor import Supervisor
+
+    settings = app.settings()
+    if not settings.broker:
+        raise SettingsError(
+            "There is no broker: workers are told by one what to do.",
+            hint="Set INDEXER_BROKER, for example to redis://localhost:6379/0. See docs/workers.md",
+        )
+    Sender(settings).check()
+    started = processes(queues, concurrency, settings.threads or physical_cores(), gpus())
+    click.echo(
+        f"{count(len(started), 'process')}: {', '.join(process.name for process in started)}", err=True
+    )
+    Supervisor(started, _environment(app)).run()
+
+
+def _environment(app: App) -> dict[str, str]:
+    """What options said, for the processes: not on their command line, where others could read it."""
+    said = {f"INDEXER_{name.upper()}": str(value) for name, value in app.flags.items()}
+    if app.verbose:
+        said["INDEXER_LOG_LEVEL"] = "info" if app.verbose == 1 else "debug"
+    return said

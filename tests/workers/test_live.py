@@ -1,0 +1,179 @@
+"""Workers with a real broker, catalog and engine, each of which is taken away while they work.
+
+Every test ends with the same question: is every document there exactly once, mined, and found by its own word?
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import services.postgres
+import services.redis
+from services.asking import asked_for
+from services.elastic import elasticsearch, no_indices
+from services.guarded import Guarded
+from services.ports import wait_until
+from workers_site import PATIENCE, Site, articles, written
+
+pytestmark = pytest.mark.live
+
+ALL = ("prepare", "encode", "maintain")
+
+
+@pytest.fixture(scope="module")
+def postgres(request: pytest.FixtureRequest) -> Iterator[Guarded]:
+    if not asked_for(request.config):
+        pytest.skip("Needs PostgreSQL: run with -m live.")
+    server = services.postgres.started_postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module")
+def redis(request: pytest.FixtureRequest) -> Iterator[Guarded]:
+    if not asked_for(request.config):
+        pytest.skip("Needs Redis: run with -m live.")
+    server = services.redis.started_redis()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def site(
+    tmp_path: Path, request: pytest.FixtureRequest, postgres: Guarded, redis: Guarded,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Site]:  # fmt: skip
+    """A collection of its own in Elasticsearch, with batches of eight documents so that there are many."""
+    monkeypatch.setattr("workers.maintaining.CHUNK", 8)
+    name = request.node.name.removeprefix("test_")[:40].rstrip("_")
+    url = elasticsearch("8.19")
+    yield Site(
+        tmp_path / "home",
+        {
+            "engine": url,
+            "database": services.postgres.url_of(postgres),
+            "broker": services.redis.url_of(redis),
+            "collection": name,
+            "index_prefix": f"test-{name}".replace("_", "-"),
+        },
+    )
+    no_indices(url, "test-*")
+
+
+def test_documents_go_the_whole_way_through_several_workers(site: Site, tmp_path: Path) -> None:
+    documents = articles(120)
+    source = written(tmp_path / "a.jsonl", documents)
+    with site.workers("prepare", "encode", "encode", seconds=0.05), site.indexing(source) as running:
+        report = running.result(PATIENCE)
+    assert (report.new, report.mined, report.failed, report.left_to_workers) == (120, 120, 0, 0)
+    assert report.topics
+    site.check(documents)
+    with site.opened() as collection:
+        assert [run.state for run in collection.catalog.runs(collection.name)] == ["finished"]
+
+
+def test_a_worker_is_killed_while_it_works(site: Site, tmp_path: Path) -> None:
+    documents = articles(100)
+    source = written(tmp_path / "a.jsonl", documents)
+    with site.workers(*ALL, seconds=0.3), site.indexing(source) as running:
+        for _ in range(3):
+            site.kill_a_worker()
+        report = running.result(PATIENCE)
+    assert (report.mined, report.failed) == (100, 0)
+    site.check(documents)
+
+
+def test_the_broker_is_restarted_and_has_forgotten_everything(
+    site: Site, tmp_path: Path, redis: Guarded
+) -> None:
+    documents = articles(100)
+    source = written(tmp_path / "a.jsonl", documents)
+    with site.workers(*ALL, seconds=0.3), site.indexing(source) as running:
+        site.wait_for(lambda c: c.catalog.count(c.name)["mined"] > 10, "the first mined documents")
+        redis.stop()
+        redis.start()
+        report = running.result(PATIENCE)
+    assert (report.mined, report.failed) == (100, 0)
+    site.check(documents)
+
+
+def test_the_catalogs_server_is_restarted(site: Site, tmp_path: Path, postgres: Guarded) -> None:
+    documents = articles(100)
+    source = written(tmp_path / "a.jsonl", documents)
+    with site.workers(*ALL, seconds=0.3), site.indexing(source) as running:
+        site.wait_for(lambda c: c.catalog.count(c.name)["mined"] > 10, "the first mined documents")
+        postgres.stop()
+        postgres.start()
+        report = running.result(PATIENCE)
+    assert (report.mined, report.failed) == (100, 0)
+    site.check(documents)
+
+
+@pytest.mark.parametrize(("word", "stage"), [("killer", "encode"), ("tagkiller", "prepare")])
+def test_a_document_that_kills_its_worker_is_found_and_buried(
+    site: Site, tmp_path: Path, word: str, stage: str
+) -> None:
+    documents = articles(30)
+    documents[13]["text"] += f" This one is a {word} indeed."
+    source = written(tmp_path / "a.jsonl", documents)
+    with site.workers(*ALL), site.indexing(source) as running:
+        report = running.result(PATIENCE)
+    assert (report.mined, report.failed) == (29, 1)
+    assert "died of this document" in report.problems[0]
+    site.check(documents, dead=("d0013",))
+    with site.opened() as collection:
+        (letter,) = collection.dead_letters()
+        assert (letter.stage, letter.source) == (stage, f"{source}:14")
+
+
+def test_who_is_told_to_stop_finishes_the_batch_in_hand(site: Site, tmp_path: Path) -> None:
+    documents = articles(64)
+    source = written(tmp_path / "a.jsonl", documents)
+    with site.indexing(source) as running:
+        with site.workers(*ALL, seconds=0.5) as supervisor:
+            site.wait_for(lambda c: c.catalog.work(c.name).held["encode"], "an encoder at work")
+            supervisor.send_signal(signal.SIGTERM)
+            assert supervisor.wait(30) == 0
+        with site.opened() as collection:
+            work = collection.catalog.work(collection.name)
+            assert not any(work.held.values())
+            assert work.documents
+        with site.workers(*ALL):
+            assert running.result(PATIENCE).mined == 64
+    site.check(documents)
+
+
+def test_workers_finish_what_a_command_does_not_wait_for(site: Site, tmp_path: Path) -> None:
+    documents = articles(60)
+    source = written(tmp_path / "a.jsonl", documents)
+    site.places = {**site.places, "batches_ahead": "2"}  # the command cuts two batches, workers the rest
+    with site.opened() as collection:
+        report = collection.index([source], topics=2, wait=False)
+    assert (report.new, report.mined, report.left_to_workers) == (60, 0, 60)
+    assert not report.nothing_changed
+    with site.workers(*ALL):
+        site.wait_for(lambda c: c.catalog.run(report.run).state == "finished", "the end of the run")
+    site.check(documents)
+
+
+def test_a_command_that_is_killed_leaves_the_rest_to_the_workers(site: Site, tmp_path: Path) -> None:
+    documents = articles(60)
+    source = written(tmp_path / "a.jsonl", documents)
+    pid = os.fork()
+    if pid == 0:  # the command
+        try:
+            with site.opened() as collection:
+                collection.index([source], topics=2)
+        finally:
+            os._exit(1)
+    with site.workers(*ALL, seconds=0.3):
+        site.wait_for(lambda c: c.catalog.count(c.name)["mined"] > 10, "the first mined documents")
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        with site.opened() as collection:
+            wait_until(lambda: not collection.catalog.open_runs(), PATIENCE, "the end of the run")
+    site.check(documents)

@@ -1,0 +1,344 @@
+"""What a worker does with a batch, without a broker: a real catalog and engine, and small parts for the heavy ones."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from small_parts import PlainPreparer, WideHashEncoder
+from workers_site import articles, written
+
+from indexer.catalog import LedgerEntry
+from indexer.collection import Collection
+from indexer.errors import EngineUnavailable
+from indexer.records import Document
+from workers import maintaining, steps
+from workers.resources import Resources
+from workers.sending import Message
+
+SMALL_CHUNK = 8
+
+
+class Encoder(WideHashEncoder):
+    """Does what `on_encode` says to the texts of a chunk, before it encodes them."""
+
+    on_encode = staticmethod(lambda texts: None)
+
+    def encode(self, windows):
+        self.on_encode([window.text for window in windows])
+        return super().encode(windows)
+
+
+class Tray:
+    """A broker without one: messages lie here until `work` does what they say."""
+
+    def __init__(self):
+        self.messages: deque[Message] = deque()
+        self.most = 0
+
+    def check(self):
+        pass
+
+    def send(self, catalog, messages):
+        self.messages += messages
+        self.most = max(self.most, len(self.messages))
+        catalog.mark_sent([message.batch for message in messages])
+        return len(messages)
+
+    def sweep(self, catalog):
+        """As the real one does when all messages are lost."""
+        return self.send(catalog, [Message(w.state, w.collection, w.id) for w in catalog.waiting()])
+
+    def depth(self, queue):
+        return len(self.messages)
+
+
+@pytest.fixture
+def encoder(monkeypatch):
+    made = Encoder()
+    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: made)
+    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+    monkeypatch.setattr("workers.maintaining.CHUNK", SMALL_CHUNK)
+    monkeypatch.setattr("workers.steps.put_off", lambda tries: 0.0)
+    return made
+
+
+@pytest.fixture
+def tray():
+    return Tray()
+
+
+@pytest.fixture(scope="module")
+def empty_home(tmp_path_factory):
+    """Made once, to be copied: the schema of the catalog is the slow part."""
+    home = tmp_path_factory.mktemp("empty") / "home"
+    Collection.open(home=home).close()
+    return home
+
+
+@pytest.fixture
+def collection(tmp_path, empty_home, encoder, tray, monkeypatch):
+    """A collection whose commands hand their documents to workers: us, while the command waits."""
+    monkeypatch.setattr("workers.crew.Sender", lambda settings: tray)
+    copytree(empty_home, tmp_path / "home")
+    with Collection.open(home=tmp_path / "home", broker="memory://", batches_ahead=3) as opened:
+        resources = Resources(opened.settings, "encode")
+        monkeypatch.setattr("workers.crew.POLL", 0.0)
+        monkeypatch.setattr("workers.crew.EVERY", 0.0)
+        monkeypatch.setattr("workers.crew.sleep", lambda seconds: work(resources, tray))
+        yield opened
+        resources.close()
+
+
+def work(resources, tray, most=10_000):
+    """What workers do until there is no message, or so many are done."""
+    for _ in range(most):
+        if not tray.messages:
+            return
+        message = tray.messages.popleft()
+        tray.send(resources.catalog, steps.work(resources, message.state, message.batch))
+
+
+def state(collection):
+    documents = {
+        s.document.id: (s.document.content_hash, s.keyphrases, s.topics, s.bundle)
+        for s in collection.documents()
+    }
+    mentions = [
+        (m.document_id, m.phrase, m.places, m.score, m.topic, m.vector.tobytes())
+        for m in collection.engine.mentions(sorted(documents))
+    ]
+    topics = sorted((t.id, t.label, t.size, t.phrases) for t in collection.topics())
+    return documents, mentions, topics, sorted(collection.engine.phrase_ids())
+
+
+@pytest.fixture
+def source(tmp_path):
+    return written(tmp_path / "a.jsonl", articles(40))
+
+
+def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_path, monkeypatch):
+    monkeypatch.setattr("indexer.pipeline.CHUNK", SMALL_CHUNK)
+    with Collection.open(home=tmp_path / "alone") as alone:
+        alone.index([source], topics=3)
+        report = collection.index([source], topics=3)
+        assert (report.new, report.mined, report.failed) == (40, 40, 0)
+        assert report.bundle == Encoder.bundle
+        assert state(collection) == state(alone)
+    assert collection.index([source]).nothing_changed
+
+
+def test_no_more_batches_are_out_than_the_settings_say(collection, source, tray):
+    tray.sweep = lambda catalog: 0
+    collection.index([source])
+    assert 0 < tray.most <= 3
+
+
+def test_without_workers_all_is_done_here(collection, source, tray):
+    assert collection.index([source], workers=False).mined == 40
+    assert tray.most == 0
+
+
+def test_messages_hold_no_text(collection, source, tray):
+    collection.index([source], wait=False)
+    assert {(m.state, m.collection, len(m.batch)) for m in tray.messages} == {("prepare", "main", 26)}
+
+
+def test_messages_that_were_lost_are_sent_again(collection, source, tray, monkeypatch):
+    lost = [tray.messages.clear, tray.messages.popleft]
+    encode = steps.STEPS["encode"]
+
+    def encode_and_lose(resources, claim):
+        if lost and tray.messages:
+            lost.pop()()
+        return encode(resources, claim)
+
+    monkeypatch.setitem(steps.STEPS, "encode", encode_and_lose)
+    assert collection.index([source]).mined == 40
+    assert not lost
+
+
+def test_a_message_that_comes_twice_is_done_once(collection, source, tray, encoder):
+    collection.index([source], wait=False)
+    tray.messages.extend([*tray.messages, Message("encode", "main", "unheard")])
+    resources = Resources(collection.settings, "encode")
+    work(resources, tray)
+    resources.close()
+    assert collection.catalog.count("main")["mined"] == 3 * SMALL_CHUNK
+    assert collection.catalog.run(collection.catalog.runs("main")[0].id).counts["mined"] == 3 * SMALL_CHUNK
+
+
+def test_a_text_that_changes_on_the_way_is_mined_as_it_is_in_the_end(collection, source, encoder):
+    changes = deque(["when it is encoded"])
+
+    def change(texts):
+        if changes and any("unique0003" in text for text in texts):
+            changes.pop()
+            new = Document("d0003", "Deep sea fish live near hydrothermal vents.")
+            collection.engine.store([new])
+            collection.catalog.record("main", [LedgerEntry("d0003", new.content_hash)])
+
+    encoder.on_encode = change
+    assert collection.index([source]).mined == 40
+    assert not changes
+    assert any("vent" in row.phrase for row in collection.engine.mentions(["d0003"]))
+    assert collection.document("d0003").document.text.startswith("Deep sea")
+
+
+def test_a_text_that_changed_between_prepare_and_encode_is_prepared_again(collection, source, monkeypatch):
+    prepare = steps.STEPS["prepare"]
+    changes = deque(["once"])
+
+    def prepare_and_change(resources, claim):
+        following = prepare(resources, claim)
+        if changes and "d0003" in claim.ids:
+            changes.pop()
+            collection.engine.store([Document("d0003", "Short.")])
+        return following
+
+    monkeypatch.setitem(steps.STEPS, "prepare", prepare_and_change)
+    collection.index([source])
+    assert collection.document("d0003").document.text == "Short."
+    assert collection.engine.info().mined == 40
+
+
+def test_a_document_that_is_removed_meanwhile_is_no_problem(collection, source, encoder):
+    encoder.on_encode = lambda texts: collection.engine.delete(["d0007"])
+    report = collection.index([source])
+    assert (report.mined, report.failed) == (39, 0)
+    assert collection.dead_letters() == []
+
+
+def test_a_document_that_cannot_be_encoded_takes_no_other_with_it(collection, source, encoder):
+    def refuse(texts):
+        if any("unique0005" in text for text in texts):
+            raise RuntimeError("too odd")
+
+    encoder.on_encode = refuse
+    report = collection.index([source])
+    assert (report.mined, report.failed) == (39, 1)
+    (letter,) = collection.dead_letters()
+    assert (letter.document_id, letter.stage) == ("d0005", "encode")
+    assert "too odd" in report.problems[0]
+    encoder.on_encode = lambda texts: None
+    assert collection.retry().mined == 1
+    assert collection.dead_letters() == []
+
+
+def test_while_the_engine_is_away_batches_are_put_off_and_nothing_is_buried(collection, source, monkeypatch):
+    away = deque([True] * 20)
+    write = steps.write_chunk
+
+    def sometimes(engine, rows, documents):
+        if away:
+            away.pop()
+            raise EngineUnavailable("There is no answer.")
+        return write(engine, rows, documents)
+
+    monkeypatch.setattr("workers.steps.write_chunk", sometimes)
+    report = collection.index([source])
+    assert (report.mined, report.failed) == (40, 0)
+    assert not away
+
+
+def test_what_fails_again_and_again_is_divided_until_only_the_culprit_is_left(
+    collection, source, monkeypatch
+):
+    decide = steps.mined
+
+    def odd(document, *rest):
+        if document.id == "d0011":
+            raise KeyError("a bug")
+        return decide(document, *rest)
+
+    monkeypatch.setattr("workers.steps.mined", odd)
+    monkeypatch.setattr("workers.steps.logger.exception", lambda *_, **__: None, raising=False)
+    report = collection.index([source])
+    assert (report.mined, report.failed) == (39, 1)
+    (letter,) = collection.dead_letters()
+    assert letter.document_id == "d0011"
+    assert "KeyError: 'a bug'" in letter.reason
+
+
+def test_a_document_that_kills_its_worker_is_buried_and_nothing_else(collection, source, tray, monkeypatch):
+    """The worker is a thread of ours here, so its death is that it neither goes on nor gives back what it holds."""
+    encode = steps.STEPS["encode"]
+    deaths = []
+
+    def die(resources, claim):
+        if "d0020" in claim.ids:
+            deaths.append(claim.ids)
+            resources.catalog.renew_claim(claim, lease=0.0)
+            monkeypatch.setattr(resources.catalog, "release", lambda *_, **__: None)
+            raise SystemExit
+        return encode(resources, claim)
+
+    def work_on(seconds):
+        with Resources(collection.settings, "encode").catalog as catalog:
+            resources = Resources(collection.settings, "encode")
+            resources.__dict__["catalog"] = catalog
+            with suppress(SystemExit):
+                work(resources, tray)
+
+    monkeypatch.setitem(steps.STEPS, "encode", die)
+    monkeypatch.setattr("workers.crew.sleep", work_on)
+    report = collection.index([source])
+    assert (report.mined, report.failed) == (39, 1)
+    assert [len(ids) for ids in deaths] == [SMALL_CHUNK, SMALL_CHUNK, 1, 1]
+    (letter,) = collection.dead_letters()
+    assert letter.document_id == "d0020"
+    assert "died of this document" in letter.reason
+
+
+def test_a_maintaining_worker_feeds_and_finishes_a_run_that_nobody_waits_for(collection, source, tray):
+    report = collection.index([source], topics=3, wait=False)
+    assert (report.left_to_workers, report.nothing_changed) == (40, False)
+    resources = Resources(collection.settings, "maintain")
+    with collection.catalog.lock("main", "somebody"):  # who waits finishes it
+        for _ in range(3):
+            work(resources, tray)
+            maintaining.maintain(resources, tray)
+        assert collection.catalog.run(report.run).state == "running"
+    maintaining.maintain(resources, tray)
+    resources.close()
+    run = collection.catalog.run(report.run)
+    assert (run.state, run.counts["mined"], run.counts["topics"]) == (
+        "finished",
+        40,
+        len(collection.topics()),
+    )
+    assert collection.catalog.count("main")["done"] == 40
+    assert len(collection.topics()) == 3
+
+
+def test_candidates_are_offsets_and_the_same_phrases_come_back():
+    document = Document("a", "The heat pumps of Heat Pump makers.", "On heat")
+    (prepared,) = PlainPreparer().prepare([document])
+    candidate = steps.to_candidate(document, prepared)
+    assert steps.to_prepared(document, candidate) == prepared
+    assert "heat" not in repr(candidate).replace(candidate.content_hash, "")
+
+
+def test_a_worker_that_looks_in_another_place_forgets_and_buries_nothing(
+    collection, source, tray, tmp_path: Path
+):
+    collection.index([source], wait=False)
+    elsewhere = collection.settings.model_copy(update={"home": tmp_path / "elsewhere"})
+    resources = Resources(elsewhere, "prepare")
+    work(resources, tray, most=3)
+    resources.close()
+    assert collection.catalog.count("main")["stored"] == 40
+    assert collection.dead_letters() == []
+    assert "There is no collection" in collection.catalog.work("main").problems[0]
+
+
+def test_crew_says_so_when_nobody_works(collection, source, tray, monkeypatch, capsys):
+    monkeypatch.setattr("workers.crew.LONELY", -1.0)
+    stages = []
+    collection.index([source], progress=lambda stage, done, total: stages.append(stage))
+    assert "mine: no worker is at work" in stages
+    assert capsys.readouterr().err.count("no_worker") == 1

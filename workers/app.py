@@ -1,0 +1,55 @@
+"""The Celery application, made from the settings."""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from indexer.settings import Settings
+from workers.queues import QUEUES, name_of
+
+# Redis gives a message out again when it was not acknowledged for so long, although its worker may still be at work.
+# That does no harm here: whoever gets it finds that the batch is another one's. What brings back the work of a dead
+# worker is the lease of the batch (two minutes), not this. So it is long: longer than the topics of a large
+# collection take to be fitted.
+VISIBILITY_TIMEOUT = 6 * 60 * 60  # seconds
+
+
+def make_app(settings: Settings) -> Celery:
+    """An application that sends and works; nothing is connected yet."""
+    app = Celery("indexer", broker=settings.broker, set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,  # what became of a batch stands in the catalog
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,  # what a process has reserved, no other one can take
+        task_default_queue=name_of("maintain", settings),
+        task_create_missing_queues=True,
+        task_default_delivery_mode="transient",  # a lost message is sent again
+        broker_transport_options=_transport(settings.broker),
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # for ever: a restart of the broker is none of the worker's
+        broker_connection_timeout=5,
+        worker_cancel_long_running_tasks_on_connection_loss=False,  # its lease is in the catalog, not in the broker
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        enable_utc=True,
+    )
+    return app
+
+
+def _transport(broker: str) -> dict[str, object]:
+    if not broker.startswith(("redis", "rediss", "sentinel")):
+        return {}
+    return {
+        "visibility_timeout": VISIBILITY_TIMEOUT,
+        "socket_keepalive": True,
+        "socket_connect_timeout": 5,
+        "health_check_interval": 25,  # seconds; a connection that died without a word is noticed
+    }
+
+
+def queue_names(settings: Settings) -> list[str]:
+    """All queues as the broker has them."""
+    return [name_of(queue, settings) for queue in QUEUES]

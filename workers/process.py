@@ -1,0 +1,85 @@
+"""One worker process: ``python -m workers.process encode encode-1``. `indexer worker` starts these and looks after them.
+
+Settings come from the environment (INDEXER_…) and indexer.toml, never from the command line, which others can read.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from contextlib import ExitStack
+
+from celery.platforms import SecurityWarning
+from threadpoolctl import threadpool_limits
+
+from indexer.log import configure, get_logger
+from indexer.settings import Settings, load_settings
+from workers.app import make_app
+from workers.maintaining import ticking
+from workers.queues import Queue, name_of
+from workers.resources import Resources
+from workers.sending import Sender
+from workers.tasks import add_tasks
+
+WATCH_EVERY = 1.0  # seconds
+
+
+def run(queue: Queue, name: str, settings: Settings) -> int:
+    """Work on a queue until a signal says stop; returns the exit status.
+
+    SIGTERM and SIGINT: the batch in hand is finished first. SIGQUIT: it is given back.
+    """
+    resources = Resources(settings, queue)
+    app = make_app(settings)
+    sender = Sender(settings, app)
+    add_tasks(app, resources, sender)
+    # Gossip and mingle are conversations between workers that we do not need, and after which a worker may be silent
+    # for ever when Redis was restarted (celery#8030).
+    worker = app.Worker(
+        queues=[name_of(queue, settings)],
+        pool="solo",
+        concurrency=1,
+        hostname=f"{name}@{os.uname().nodename}",
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        loglevel="WARNING",
+        quiet=True,
+    )
+    with ExitStack() as stack:
+        stack.callback(resources.close)
+        stack.enter_context(threadpool_limits(1, user_api="blas"))  # waiting BLAS threads spin
+        if queue == "maintain":
+            stack.enter_context(ticking(sender))
+        worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _end_with(parent: int) -> None:
+    """Stop when the parent is gone: after a SIGKILL nobody is left to tell us."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_EVERY)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def main(arguments: list[str]) -> int:
+    queue, name = arguments
+    # Of root and pickle: we take JSON only.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+    settings = load_settings()
+    configure(settings.log_level, format=settings.log_format)
+    _end_with(os.getppid())
+    get_logger(__name__).info("worker_started", name=name, pid=os.getpid())
+    return run(queue, name, settings)  # type: ignore[arg-type]  # the supervisor knows the queues
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""What a worker process works with. Each thing is opened on first use and kept, a model is loaded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from indexer.catalog import Catalog
+from indexer.encoding import Encoder
+from indexer.engines.base import Engine
+from indexer.engines.opening import open_engine
+from indexer.errors import InputError
+from indexer.records import Document, Prepared
+from indexer.settings import Settings
+from workers.queues import Queue
+
+
+class Resources:
+    """Of one process.
+
+    Args:
+        settings: Of this machine: where the engine, the catalog and the bundles are. What belongs to a run (collection,
+            bundle, tagger, keyphrases) comes with the run.
+        queue: What the process works on.
+    """
+
+    def __init__(self, settings: Settings, queue: Queue) -> None:
+        self.settings = settings
+        self._only_tags = queue == "prepare"
+        self._engines: dict[tuple[str, str], Engine] = {}
+        self._encoder: tuple[str, Encoder] | None = None
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog of the settings."""
+        self.settings.make_home()
+        return Catalog.open(self.settings.database)
+
+    def engine(self, collection: str, bundle: str) -> Engine:
+        """The engine of a collection that there is.
+
+        Raises:
+            NotFound: There is none; perhaps this worker looks in another place than the one who sent the batch.
+        """
+        from models.registry import Registry
+
+        key = (collection, bundle)
+        if key not in self._engines:
+            settings = self.settings.model_copy(update={"collection": collection, "bundle": bundle})
+            dims = Registry(settings.home).get(bundle).dims
+            self._engines[key] = open_engine(settings, dims, create=False)
+        return self._engines[key]
+
+    def encoder(self, bundle: str) -> Encoder:
+        """The encoder of a bundle; only the last one is kept."""
+        from models.load import load_encoder
+
+        if self._encoder is None or self._encoder[0] != bundle:
+            settings = self.settings
+            self._encoder = None  # two at once may not fit
+            loaded = load_encoder(
+                bundle, home=settings.home, backend=settings.backend, threads=settings.threads
+            )
+            self._encoder = bundle, loaded
+        return self._encoder[1]
+
+    def prepare(self, tagger: str, documents: Sequence[Document]) -> list[Prepared | InputError]:
+        """Sentences and candidates of documents."""
+        from indexer.text.parallel import prepare_here
+
+        return prepare_here(tagger, documents, alone=self._only_tags)
+
+    def close(self) -> None:
+        """Give back files and connections."""
+        for engine in self._engines.values():
+            engine.close()
+        self._engines.clear()
+        if "catalog" in self.__dict__:
+            self.catalog.close()

@@ -1,0 +1,122 @@
+"""Starts worker processes, starts those again that died, and stops them gracefully."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from indexer.log import get_logger
+from workers.queues import Process
+
+COMMAND = (sys.executable, "-m", "workers.process")
+LOOK_EVERY = 0.2  # seconds
+HEALTHY = 30.0  # seconds that a process must have lived for the next one to be started at once
+FIRST_PAUSE = (
+    0.5  # seconds before a process that died soon after its start is started anew; then twice as long
+)
+LONGEST_PAUSE = 30.0  # seconds before a process that dies again and again is started anew
+
+logger = get_logger(__name__)
+
+
+@dataclass
+class _Place:
+    """A process that is to be there."""
+
+    process: Process
+    running: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    pause: float = 0.0  # seconds before it may start
+    ended: float = field(default=-1e9)
+
+
+class Supervisor:
+    """Keeps processes running until it is told to stop.
+
+    Args:
+        settings: INDEXER_… for all of them, where the environment does not say so already.
+        command: What starts one; queue and name are added.
+    """
+
+    def __init__(
+        self,
+        processes: Sequence[Process],
+        settings: Mapping[str, str],
+        *,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        self._places = [_Place(process) for process in processes]
+        self._settings = settings
+        self._command = command
+        self._stop = threading.Event()
+        self._signals = 0
+
+    def run(self) -> None:
+        """Work until SIGTERM or SIGINT, and then until the processes have finished what they have in hand.
+
+        A second signal does not wait: what is in hand is given back.
+        """
+        before = {
+            number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        try:
+            while not self._stop.wait(LOOK_EVERY):
+                for place in self._places:
+                    self._look_after(place)
+            self._end()
+        finally:
+            for place in self._places:
+                if place.running is not None:
+                    with suppress(ProcessLookupError):
+                        place.running.kill()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._signals += 1
+        self._stop.set()
+
+    def _look_after(self, place: _Place) -> None:
+        if place.running is not None and place.running.poll() is not None:
+            self._note_end(place)
+        if place.running is None and time.monotonic() - place.ended >= place.pause:
+            self._start(place)
+
+    def _start(self, place: _Place) -> None:
+        process = place.process
+        environment = {**os.environ, **self._settings, **process.environment}
+        place.running = subprocess.Popen(
+            [*self._command, process.queue, process.name],
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for us, and we tell them once
+        )
+        place.started = time.monotonic()
+
+    def _note_end(self, place: _Place) -> None:
+        code = place.running.returncode if place.running else 0
+        lived = time.monotonic() - place.started
+        place.running, place.ended = None, time.monotonic()
+        place.pause = 0.0 if lived > HEALTHY else min(max(FIRST_PAUSE, 2 * place.pause), LONGEST_PAUSE)
+        logger.error(
+            "worker_ended", name=place.process.name, status=code, lived=round(lived, 1), again_in=place.pause
+        )
+
+    def _end(self) -> None:
+        """Tell every process to stop, and wait for it."""
+        told = 0
+        while running := [
+            p.running for p in self._places if p.running is not None and p.running.poll() is None
+        ]:
+            if told < self._signals:
+                for process in running:
+                    with suppress(ProcessLookupError):
+                        process.send_signal(signal.SIGTERM if self._signals == 1 else signal.SIGQUIT)
+                told = self._signals
+            time.sleep(LOOK_EVERY)
