@@ -222,8 +222,8 @@ class Engine(Protocol):
     def changed_phrases(self) -> Iterator[str]:
         """Phrases whose mention rows (or their topic or choice) changed since their phrase row was last written.
 
-        `write_phrases` and `delete_phrases` take a phrase off this list; everything else that touches mention rows
-        puts it on.
+        `write_phrases` and `delete_phrases` take a phrase off this list, unless it was put there again after this
+        object read its mentions (`mentions_by_phrase`); everything else that touches mention rows puts it on.
         """
         ...
 

@@ -23,13 +23,35 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
+class Seal:
+    """Which state of a row was read: any write to the row gives it another one."""
+
+    number: int
+    term: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Seal:
+        """From a hit, or from an item of an answer to `mget`."""
+        return cls(row["_seq_no"], row["_primary_term"])
+
+
+@dataclass(frozen=True)
 class Action:
-    """One row to write or remove. `update` replaces the fields of `body` in a row that is there."""
+    """One row to write or remove. `update` replaces the fields of `body` in a row that is there.
+
+    Attributes:
+        seal: Only if the row is still the one that was read with this seal; otherwise it fails as a conflict.
+        ours: The index is behind an alias of ours; nothing is written when the alias has gone.
+        routing: Where a row of an index that is not ours lies.
+    """
 
     kind: Literal["index", "update", "delete"]
     index: str
     id: str
     body: Mapping[str, Any] | None = None
+    seal: Seal | None = None
+    ours: bool = True
+    routing: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +66,11 @@ class Failure:
     def missing(self) -> bool:
         """There was no such row."""
         return self.status == 404
+
+    @property
+    def conflict(self) -> bool:
+        """The row is not the one that was read any more."""
+        return self.status == 409
 
 
 @dataclass(frozen=True)
@@ -93,8 +120,16 @@ def _chunks(actions: Iterable[Action], most_bytes: int, most: int) -> Iterator[l
 
 def _encoded(action: Action) -> _Lines:
     head: dict[str, Any] = {"_index": action.index, "_id": action.id}
-    if action.kind == "update":
+    if action.seal:
+        head |= {"if_seq_no": action.seal.number, "if_primary_term": action.seal.term}
+    elif action.kind == "update":
         head["retry_on_conflict"] = CONFLICTS
+    if not action.ours:
+        head["require_alias"] = False
+        if action.kind == "index":
+            head["pipeline"] = "_none"  # what is written back has been through it already
+    if action.routing is not None:
+        head["routing"] = action.routing
     lines = [_ENCODER.encode({action.kind: head})]
     if action.body is not None:
         lines.append(_ENCODER.encode({"doc": action.body} if action.kind == "update" else action.body))

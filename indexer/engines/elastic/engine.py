@@ -21,6 +21,7 @@ from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, prepare
+from indexer.engines.elastic.marks import Marks
 from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.storable import bindable, unencodable
@@ -80,6 +81,7 @@ class ElasticEngine:
             cluster, self.names, dims, create=create, bundle=bundle, vector_index=vector_index
         )
         self._fresh = Freshness(cluster)
+        self._marks = Marks(cluster, self.names, self._fresh)
         self._writer = Writer(cluster, self.names, dims, self._fresh)
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -112,12 +114,12 @@ class ElasticEngine:
         self._fresh.must(
             Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
         )
-        self._fresh.must(Action("delete", self.names.changes, id_) for id_ in batch)
+        self._marks.settle(batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, PHRASES_AT_ONCE):
-            for index in (self.names.phrases, self.names.changes):
-                self._fresh.must(Action("delete", index, id_) for id_ in rows.usable(batch))
+            self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in rows.usable(batch))
+            self._marks.settle(rows.usable(batch))
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
         topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
@@ -197,7 +199,16 @@ class ElasticEngine:
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
-        self._fresh.refresh(self.names.mentions)
+        if phrase_ids is None:
+            yield from self._marks.noted_before(self._by_phrase(None, limit))
+            return
+        for some in batches(sorted(rows.usable(phrase_ids)), MOST_TERMS):
+            self._marks.note(some)
+            yield from self._by_phrase(some, limit)
+
+    def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
+        # What others have written too: its mark may have been noted, and goes when the phrase is written.
+        self._fresh.refresh_all(self.names.mentions)
         yield from mentions.by_phrase(self._cluster, self.names, phrase_ids, limit)
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.elastic.bulk import Action, Failure, require, send
+from indexer.engines.elastic.bulk import Action, Failure, Seal, require, send
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
@@ -52,8 +52,13 @@ class Freshness:
         """
         require(self.send(actions), self._cluster.where)
 
+    def refresh_all(self, *indices: str) -> None:
+        """Make visible what anybody has written there."""
+        self._stale -= set(indices)
+        self._cluster.insist(lambda: self._refresh(set(indices)))
+
     def refresh(self, *indices: str, insist: bool = True) -> None:
-        """Make what was written visible to searches.
+        """Make what this process has written visible to searches.
 
         Args:
             insist: Wait for a server that is away.
@@ -111,6 +116,19 @@ def _rows_by_id(
     return {row["_id"]: row.get("_source", {}) for row in answer["docs"] if row["found"]}
 
 
+def seals_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Seal]:
+    """Which state rows are in at this moment; those that are not there are left out."""
+    found: dict[str, Seal] = {}
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        answer = cluster.ask(cluster.client.mget, index=index, ids=some, source=False)
+        for row in answer["docs"]:
+            if row.get("error"):
+                raise explained(cluster.where, 503, row)
+            if row["found"]:
+                found[row["_id"]] = Seal.of(row)
+    return found
+
+
 def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:
     """Vectors of rows that a search sees."""
     found: dict[str, Vector] = {}
@@ -144,6 +162,7 @@ def stream(
     sort: Sequence[str],
     fields: Sequence[str] | None = None,
     vector: str | None = None,
+    seals: bool = False,
     page: int = PAGE,
 ) -> Generator[Row, None, None]:
     """All hits in order, as they were when the stream began, however long it is read.
@@ -152,6 +171,7 @@ def stream(
         sort: Fields, ascending.
         fields: Of the rows; all when None.
         vector: Name of the vector field, when it is wanted.
+        seals: Hits tell which state of the row was read; see `Seal.of`.
     """
     opened = cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"]
     after: list[Any] | None = None
@@ -165,6 +185,7 @@ def stream(
                 pit={"id": opened, "keep_alive": KEEP_ALIVE},
                 source=_source(fields),
                 fields=[{"field": vector}] if vector else None,
+                seq_no_primary_term=seals,
                 track_total_hits=False,
             )
             opened = answer["pit_id"]

@@ -45,6 +45,7 @@ from indexer.records import (
 )
 
 FILE = "collection.sqlite"
+REMEMBERED = 100_000  # phrases that were read and not written yet; who only reads writes none
 
 T = TypeVar("T")
 
@@ -70,6 +71,7 @@ class LocalEngine:
         file = path / FILE
         self._connections = Connections(file, read_only=read_only, wait=wait)
         self._vectors = Vectors(path, dims)
+        self._read_at: dict[str, int] = {}  # phrase ► how often phrases had been marked when it was read
         try:
             if not read_only:
                 with translated(file):
@@ -129,12 +131,23 @@ class LocalEngine:
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
         for batch in _batches(rows, 2_000):
             with self._connections.writing() as connection:
-                phrase_rows.write(connection, self._vectors, batch)
+                changed = self._still_changed(connection, [row.phrase_id for row in batch])
+                phrase_rows.write(connection, self._vectors, batch, changed)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in _batches(ids, 5_000):
             with self._connections.writing() as connection:
-                phrase_rows.delete(connection, batch)
+                phrase_rows.delete(connection, batch, self._still_changed(connection, batch))
+
+    def _still_changed(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> set[str]:
+        """Phrases that may have been marked again after this object read their mentions."""
+        now = phrase_rows.times_marked(connection)
+        return {phrase for phrase in phrases if self._read_at.pop(phrase, now) != now}
+
+    def _note_read(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> None:
+        self._read_at |= dict.fromkeys(phrases, phrase_rows.times_marked(connection))
+        for phrase in list(self._read_at)[: max(0, len(self._read_at) - REMEMBERED)]:
+            del self._read_at[phrase]
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
@@ -221,6 +234,7 @@ class LocalEngine:
                     page = list(islice(given, mention_rows.PHRASES_AT_ONCE))
                 if not page:
                     return
+                self._note_read(connection, page)
                 groups = mention_rows.by_phrase(connection, self._vectors, page, limit)
             yield from groups
             last = page[-1]
