@@ -101,6 +101,7 @@ def _of_collection(app: App, settings: Settings, stack: ExitStack) -> Iterator[S
     if isinstance(opened, Check):
         yield lambda: iter([opened])
         return
+    yield lambda: _generations(app, opened)
     yield lambda: _catalog(opened)
     yield lambda: _engine(opened)
     yield lambda: _counts(app, opened)
@@ -324,6 +325,28 @@ def _engine(collection: Collection) -> Found:
             "integrity", "FAIL", f"{file} is damaged: {answer}",
             f"Put back a copy of {collection.settings.home}, or move it away and index again.",
         )  # fmt: skip
+
+
+@_guarded("generations")
+def _generations(app: App, collection: Collection) -> Found:
+    from contextlib import closing
+
+    from indexer.engines.opening import open_generations
+
+    with closing(open_generations(collection.settings)) as generations:
+        found = generations.all()
+    live = next((generation.number for generation in found if generation.state == "live"), 0)
+    kept = sum(generation.state == "kept" for generation in found)
+    yield Check("generations", "OK", f"{live} is live{f', {kept} kept' if kept else ''}")
+    busy = collection.catalog.lock_holder(collection.name)
+    for generation in found:
+        if generation.state == "unfinished" and not busy:
+            yield Check(
+                "generations",
+                "WARN",
+                f"{generation.number} was left unfinished, {size(generation.bytes)}",
+                f"No run owns it. Remove it: {app.again(f'generations remove {generation.number}')}",
+            )
 
 
 @_guarded("counts")

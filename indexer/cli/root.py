@@ -14,6 +14,7 @@ from indexer.cli.lazy import LazyGroup
 SECTIONS = {
     "Read and mine": {
         "index": "indexer.cli.index:index",
+        "enrich": "indexer.cli.enrich:enrich",
         "plan": "indexer.cli.plan:plan",
         "retry": "indexer.cli.retry:retry",
     },
@@ -27,6 +28,7 @@ SECTIONS = {
     "Look after": {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",
+        "generations": "indexer.cli.generations:generations",
         "models": "indexer.cli.models:models",
         "train": "indexer.cli.train:train",
         "evaluate": "indexer.cli.evaluate:evaluate",

@@ -55,7 +55,9 @@ class ElasticEngine:
         dims: Length of the vectors.
         bundle: Encoder that the vectors will come from; noted in new indices.
         vector_index: How vectors are searched, in new indices.
+        language: Of the texts.
         create: Make the indices when there are none.
+        names: Of another generation than the live one.
 
     Raises:
         NotFound: There is no collection, and none is to be made.
@@ -72,13 +74,21 @@ class ElasticEngine:
         *,
         bundle: str = "",
         vector_index: VectorIndex = "int8_hnsw",
+        language: str = "english",
         create: bool = True,
+        names: Names | None = None,
     ) -> None:
-        self.names = Names.of(prefix, collection)
+        self.names = names or Names.of(prefix, collection)
         self.dims = dims
         self._cluster = cluster
         self._vector_index = prepare(
-            cluster, self.names, dims, create=create, bundle=bundle, vector_index=vector_index
+            cluster,
+            self.names,
+            dims,
+            create=create,
+            bundle=bundle,
+            vector_index=vector_index,
+            language=language,
         )
         self._fresh = Freshness(cluster)
         self._marks = Marks(cluster, self.names, self._fresh)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from typing import Any
 
 from indexer.engines.elastic.bulk import Action, Seal, require
 from indexer.engines.elastic.cluster import Cluster
@@ -35,7 +36,7 @@ class Marks:
 
     def noted_before(self, groups: Iterable[list[MentionRow]]) -> Iterator[list[MentionRow]]:
         """Groups of mentions in order of phrase, drawn after the marks of all phrases were looked at."""
-        everything = {"match_all": {}}
+        everything: dict[str, Any] = {"match_all": {}}
         hits = stream(
             self._cluster, self._names.changes, everything, sort=["phrase_id"], fields=[], seals=True
         )

@@ -38,7 +38,7 @@ def of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) -> list[Men
 def by_phrase(
     cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int
 ) -> Iterator[list[MentionRow]]:
-    """Groups in order of phrase id, of all phrases when `ids` is None; at most `limit` rows of each carry their vector."""
+    """Groups in order of phrase id, of all when `ids` is None; at most `limit` rows of each carry their vector."""
     query: Query = {"match_all": {}} if ids is None else {"terms": {"phrase_id": list(ids)}}
     hits = stream(
         cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vector="vector"

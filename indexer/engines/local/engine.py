@@ -56,6 +56,7 @@ class LocalEngine:
     Args:
         path: The folder; made when it is not there.
         dims: Length of the vectors.
+        language: Of the texts: words of English have a common form, those of other languages stay as they are.
         read_only: Never write, not even to make the folder.
         wait: Seconds to wait while another process writes.
 
@@ -65,9 +66,18 @@ class LocalEngine:
         EngineUnavailable: The folder cannot be used: locked, full, damaged, no permission.
     """
 
-    def __init__(self, path: Path, dims: int, *, read_only: bool = False, wait: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        dims: int,
+        *,
+        language: str = "english",
+        read_only: bool = False,
+        wait: float = 30.0,
+    ) -> None:
         self.path = path
         self.dims = dims
+        self._language = language
         file = path / FILE
         self._connections = Connections(file, read_only=read_only, wait=wait)
         self._vectors = Vectors(path, dims)
@@ -78,7 +88,7 @@ class LocalEngine:
                     path.mkdir(parents=True, exist_ok=True)
                 self._make_when_new(file)
             with self._connections.reading() as connection:
-                schema.prepare(connection, file, dims)
+                schema.prepare(connection, file, dims, language)
         except BaseException:
             self.close()
             raise
@@ -89,7 +99,7 @@ class LocalEngine:
             if connection.execute("PRAGMA user_version").fetchone() != (0,):
                 return
         with self._connections.writing() as connection:
-            schema.prepare(connection, file, self.dims)
+            schema.prepare(connection, file, self.dims, self._language)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

@@ -51,7 +51,10 @@ def times_marked(connection: sqlite3.Connection) -> int:
 
 
 def write(
-    connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[PhraseRow], still_changed: Collection[str]
+    connection: sqlite3.Connection,
+    vectors: Vectors,
+    rows: Sequence[PhraseRow],
+    still_changed: Collection[str],
 ) -> None:
     """Write or overwrite rows; a vector that is there already is not written again.
 
