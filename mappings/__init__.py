@@ -71,6 +71,32 @@ def load_mapping(
     return body
 
 
+def enrichment(dims: int, vector_index: VectorIndex = "int8_hnsw") -> dict[str, Any]:
+    """The object that `indexer enrich` adds to the mapping of a user's index."""
+    word = {"type": "keyword", "ignore_above": 1024}
+    kept = {"type": "keyword", "index": False, "doc_values": False}
+    vector = {
+        "type": "dense_vector",
+        "element_type": "float",
+        "similarity": "cosine",
+        "index": True,
+        "dims": dims,
+    }
+    return {
+        "dynamic": "strict",
+        "properties": {
+            "topics": {"type": "keyword"},
+            "topic_labels": word,
+            "keyphrases": word,
+            "keyphrases_absent": word,
+            "vector": vector | {"index_options": _index_options(vector_index, dims)},
+            "hash": kept,
+            "bundle": {"type": "keyword"},
+            "run": {"type": "keyword"},
+        },
+    }
+
+
 def _set_language(body: dict[str, Any], language: str) -> None:
     """The file has the analyzer for English, because it keeps words like "the": other ones are told to."""
     if language not in LANGUAGES:

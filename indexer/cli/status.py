@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from indexer.catalog import DeadLetter, Run
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
-COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "failed", "documents")
+COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 
 
 @command()

@@ -138,6 +138,8 @@ class EngineInfo:
 class Engine(Protocol):
     """Store and search one collection. Errors are `SearchError` and its children."""
 
+    dims: int  # of the vectors
+
     # -- writing ---------------------------------------------------------------------------------------------
 
     def store(self, documents: Sequence[Document]) -> list[Refused]:
