@@ -38,7 +38,7 @@ from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions, count, read
 from indexer.readers.source import SCHEME
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
-from indexer.search import Mode, SearchResults, search
+from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.why import explain, reasons
@@ -411,6 +411,11 @@ class Collection:
             offset=offset,
         )
 
+    def scan(self, query: str, *, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+        """All documents that `search` finds by words, without an end; for export."""
+        self._check_fields([f.field for f in filters])
+        return scan(self.engine, query, [self._resolved(f) for f in filters])
+
     def _check_fields(self, names: Sequence[str]) -> None:
         """Refuse a field that no document has: it would find nothing, and say nothing."""
         known = [*MINED_FIELDS, *self.engine.fields()]
@@ -540,6 +545,7 @@ class Collection:
             topic=topic,
             entry=self.catalog.topic(self.name, id_),
             documents=tuple(self.engine.documents(leading.ids)),
+            special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
             history=tuple(self.catalog.lineage(self.name, id_)),
             successors=tuple(self.catalog.successors(self.name, id_)),
         )

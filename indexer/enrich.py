@@ -191,6 +191,8 @@ class Enricher:
                 for some in batches(wanted, self._pace.burst):
                     self._write(some, report, again)
                 self._progress("write back", report.written, None)
+            if report.written:
+                self._documents.refresh()
         return again
 
     def _wanted(

@@ -25,6 +25,7 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
+FEWEST = 2  # documents that a special keyphrase stands in, at least
 LONGEST_VALUE = 1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
 
 
@@ -102,6 +103,31 @@ class SearchAnswer:
     words: Ranking | None
     meaning: Ranking | None
     facets: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Special:
+    """A keyphrase that is more frequent in some documents than in all."""
+
+    keyphrase: str
+    documents: int  # of those looked at
+    everywhere: int  # of all mined documents
+    score: float  # JLH: see `jlh`
+
+
+def jlh(share: float, everywhere: float) -> float:
+    """How much more frequent something is in a part than in the whole: what is gained times how many times it is.
+
+    Args:
+        share: Of the documents looked at that have it, 0 to 1.
+        everywhere: Of all documents that have it, above 0.
+
+    Returns:
+        At least 0; 0 when it is not more frequent.
+
+    Source: the default of Elasticsearch's `significant_terms`, so that both engines give the same.
+    """
+    return max(0.0, share - everywhere) * share / everywhere
 
 
 @dataclass(frozen=True)
@@ -242,6 +268,23 @@ class Engine(Protocol):
     # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> SearchAnswer: ...
+
+    def scan(
+        self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
+    ) -> Iterator[tuple[str, float]]:
+        """All documents that match, with their scores: as `search` ranks them, and no end at 10,000.
+
+        They are those of the moment when the first is asked for. Without words all under the filters, by id.
+        """
+        ...
+
+    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+        """What is special about the mined documents under the filters: keyphrases that are more frequent there.
+
+        Most telling first; equal ones by number of documents, then by text without case. Those of a single document tell
+        nothing, and are left out.
+        """
+        ...
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -15,6 +15,7 @@ from indexer.engines.base import (
     Refused,
     SearchAnswer,
     SearchRequest,
+    Special,
     WordQuery,
 )
 from indexer.engines.elastic import mentions, rows, search, topics
@@ -266,6 +267,16 @@ class ElasticEngine:
     def search(self, request: SearchRequest) -> SearchAnswer:
         self._fresh.refresh(self.names.documents)
         return search.search(self._cluster, self.names, request, self.dims, self._vector_index)
+
+    def scan(
+        self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
+    ) -> Iterator[tuple[str, float]]:
+        self._fresh.refresh(self.names.documents)
+        return search.scan(self._cluster, self.names, words, filters)
+
+    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+        self._fresh.refresh(self.names.documents)
+        return search.special(self._cluster, self.names, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

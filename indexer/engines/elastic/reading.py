@@ -168,7 +168,7 @@ def stream(
     """All hits in order, as they were when the stream began, however long it is read.
 
     Args:
-        sort: Fields, ascending.
+        sort: Fields, ascending; `_score`, the highest first.
         fields: Of the rows; all when None.
         vector: Name of the vector field, when it is wanted.
         seals: Hits tell which state of the row was read; see `Seal.of`.
@@ -180,7 +180,7 @@ def stream(
             answer = cluster.search(
                 query=query,
                 size=page,
-                sort=[{name: "asc"} for name in sort],
+                sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
                 search_after=after,
                 pit={"id": opened, "keep_alive": KEEP_ALIVE},
                 source=_source(fields),

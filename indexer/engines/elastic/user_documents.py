@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
-from indexer.errors import InputError, MappingMismatch
+from indexer.errors import InputError, MappingMismatch, SearchError
 from indexer.readers.fields import flatten_loosely
 from indexer.readers.source import clean
 from indexer.records import Document, StoredDocument
@@ -247,8 +248,8 @@ class UserDocuments:
                         if hits:
                             yield hits
         finally:
-            lenient = cluster.client.options(ignore_status=404)
-            cluster.ask(lenient.close_point_in_time, id=opened)
+            with suppress(SearchError):  # it goes by itself in a few minutes
+                cluster.ask(cluster.client.options(ignore_status=404).close_point_in_time, id=opened)
 
 
 def enriched(stored: StoredDocument, labels: Mapping[str, str]) -> Row:

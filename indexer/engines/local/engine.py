@@ -17,6 +17,7 @@ from indexer.engines.base import (
     Refused,
     SearchAnswer,
     SearchRequest,
+    Special,
     WordQuery,
 )
 from indexer.engines.local import (
@@ -290,6 +291,17 @@ class LocalEngine:
     def search(self, request: SearchRequest) -> SearchAnswer:
         with self._reading() as connection:
             return search.search(connection, self._vectors, request)
+
+    def scan(
+        self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
+    ) -> Iterator[tuple[str, float]]:
+        with self._reading() as connection:
+            found = search.scan(connection, words, filters)
+        yield from zip(found.ids, found.scores, strict=True)
+
+    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+        with self._reading() as connection:
+            return search.special(connection, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
