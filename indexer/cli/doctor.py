@@ -93,6 +93,11 @@ def _of_machine(settings: Settings) -> Iterator[Step]:
 
 
 def _of_collection(app: App, settings: Settings, stack: ExitStack) -> Iterator[Step]:
+    if settings.engine != "local":
+        server = list(_server(settings))
+        yield lambda: iter(server)
+        if any(check.state == "FAIL" for check in server):
+            return
     if not is_there(settings):
         hint = f"Make one: {app.again('index SOURCE')}"
         yield lambda: iter([Check("collection", "OK", f"none yet in {settings.home}", hint)])
@@ -292,6 +297,29 @@ def _opened(app: App, settings: Settings, stack: ExitStack) -> Collection | Chec
         return Check("collection", "FAIL", str(error), error.hint)
 
 
+@_guarded("server")
+def _server(settings: Settings) -> Found:
+    from contextlib import closing
+
+    from indexer.engines.elastic.privileges import FOUND, READ, lacking
+    from indexer.engines.opening import connected
+
+    with closing(connected(settings)) as cluster:
+        lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
+        cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
+        version = cluster.version()
+    about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"
+    hint = "docs/elasticsearch.md has the roles of readers, writers and founders."
+    if set(lacks) & set(READ):
+        yield Check("server", "FAIL", f"{about}; this user lacks {', '.join(lacks)}", hint)
+    elif lacks:
+        yield Check(
+            "server", "WARN", f"{about}; this user lacks {', '.join(lacks)}: no new collections", hint
+        )
+    else:
+        yield Check("server", "OK", about)
+
+
 @_guarded("catalog")
 def _catalog(collection: Collection) -> Found:
     from indexer.catalog.tables import SCHEMA
@@ -304,10 +332,14 @@ def _catalog(collection: Collection) -> Found:
 def _engine(collection: Collection) -> Found:
     import sqlite3
 
+    from indexer.engines.elastic import ElasticEngine
     from indexer.engines.local import LocalEngine
 
     info = collection.engine.info()
     yield Check("engine", "OK", f"{info.description}, {size(info.bytes)}")
+    if isinstance(collection.engine, ElasticEngine):
+        for problem in collection.engine.problems():
+            yield Check("engine", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
     if not isinstance(collection.engine, LocalEngine):
         return
     file = collection.engine.path / "collection.sqlite"

@@ -20,6 +20,7 @@ from indexer.engines.base import (
 )
 from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.checkup import Problem, problems
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, prepare
 from indexer.engines.elastic.marks import Marks
@@ -143,6 +144,10 @@ class ElasticEngine:
         with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
             self._fresh.refresh(*self.names.all, insist=False)
         self._cluster.close()
+
+    def problems(self) -> Iterator[Problem]:
+        """What would stop a run, or should be known; for `indexer doctor`."""
+        return problems(self._cluster, self.names)
 
     def _labels(self) -> dict[str, str]:
         """Topic id ► readable name."""

@@ -6,13 +6,15 @@ Everything that would stand in the way is looked for before the first document i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from elasticsearch import NotFoundError
 
+from indexer.engines.elastic.checkup import UNBLOCK, blocks
 from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.privileges import FOUND, WRITE, lacking
 from indexer.errors import (
     EngineForbidden,
     EngineUnavailable,
@@ -87,7 +89,7 @@ class UserIndex:
         _check_open(name, settings)
         _check_source(name, about["mappings"], settings)
         added = options.into in about["mappings"].get("properties", {})
-        _check_privileges(cluster, index, NEEDED if added else (*NEEDED, TO_ADD))
+        _check_privileges(cluster, index, WRITE if added else FOUND)
         for field in options.read:
             _check_field(cluster, index, field, text=field not in options.fields)
         if added:
@@ -153,19 +155,15 @@ def _one_index(cluster: Cluster, name: str) -> tuple[str, Json]:
     return index, about
 
 
-def _check_open(name: str, settings: Json) -> None:
+def _check_open(name: str, settings: dict[str, Any]) -> None:
     if settings.get("verified_before_close") in ("true", True):
         raise EngineUnavailable(
             f"The index '{name}' is closed.", hint=f"Open it: POST /{name}/_open", blocked=True
         )
-    blocks = settings.get("blocks", {})
-    for block in BLOCKS:
-        if blocks.get(block) in ("true", True):
-            raise EngineUnavailable(
-                f"The index '{name}' takes no writes: index.blocks.{block} is set.",
-                hint="A full disk sets read_only_allow_delete: free some space. Otherwise take the block away.",
-                blocked=True,
-            )
+    for block in blocks(settings):
+        raise EngineUnavailable(
+            f"The index '{name}' takes no writes: index.blocks.{block} is set.", hint=UNBLOCK, blocked=True
+        )
 
 
 def _check_source(name: str, mappings: Json, settings: Json) -> None:
@@ -212,21 +210,9 @@ def _check_ours(name: str, field: str, found: Json) -> None:
 
 
 def _check_privileges(cluster: Cluster, index: str, privileges: Sequence[str]) -> None:
-    """Ask the server what we may do. Without security it cannot say, and there is nothing to ask."""
-    try:
-        asked = [{"names": [index], "privileges": list(privileges)}]
-        answer = cluster.ask(cluster.client.security.has_privileges, index=asked)
-    except (EngineForbidden, EngineUnavailable):
-        raise
-    except SearchError:
-        return
-    missing = list(_missing(answer["index"].get(index, {})))
+    missing = lacking(cluster, index, privileges)
     if missing:
         raise EngineForbidden(
-            f"The user '{answer['username']}' lacks privileges on '{index}': {', '.join(missing)}.",
-            hint="docs/elasticsearch.md has the roles.",
+            f"This user lacks privileges on the index '{index}': {', '.join(missing)}.",
+            hint="docs/elasticsearch.md has the role for who enriches.",
         )
-
-
-def _missing(held: Json) -> Iterator[str]:
-    return (name for name, has in held.items() if not has)
