@@ -258,7 +258,10 @@ def test_doctor_finds_what_is_wrong_before_work_starts(guarded, cluster_of, coll
         ),
         (guarded.settings("writer", certificates=str(guarded.stranger)), "cannot be trusted"),
         (guarded.settings("writer", certificates=""), "cannot be trusted"),
-        (guarded.settings("writer", engine=guarded.url.replace("https", "http")), "http or https?"),
+        (
+            guarded.settings("writer", engine=guarded.url.replace("https", "http")),
+            "nothing would be encrypted",
+        ),
         (guarded.settings("writer", engine="https://127.0.0.1:1"), "There is no answer"),
     ]
     for settings, sentence in wrong:
