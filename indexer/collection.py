@@ -259,12 +259,10 @@ class Collection:
             How many documents had it.
         """
         from indexer.engines.opening import open_generations
-        from indexer.enrich import Pace
 
         wanted = {"index": index, "into": options.into, "undo": True}
         with self._enriching(index, options, wanted, progress) as (enricher, report):
-            with self._user_documents(index, options) as documents:
-                report.written = documents.take_back(Pace(options.throttle))
+            report.written = enricher.take_back()
             # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".
             enricher.forget_all()
             with closing(open_generations(self.settings)) as generations:

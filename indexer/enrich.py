@@ -124,6 +124,10 @@ class Enricher:
         if lost and not report.mined:
             self._pipeline.finish(report)
 
+    def take_back(self) -> int:
+        """Remove our object from all documents that have it; returns how many had it."""
+        return self._documents.take_back(self._pace)
+
     def forget_all(self) -> None:
         """Let the ledger forget all documents, so that the next run begins anew."""
         for ids in batches(list(self._catalog.ids(self._collection)), BURST):
