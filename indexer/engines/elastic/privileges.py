@@ -28,4 +28,4 @@ def lacking(cluster: Cluster, index: str, privileges: Sequence[str]) -> list[str
         raise
     except SearchError:
         return []
-    return [name for name, has in answer["index"].get(index, {}).items() if not has]
+    return sorted(name for name, has in answer["index"].get(index, {}).items() if not has)

@@ -281,7 +281,7 @@ def test_doctor_finds_what_is_wrong_before_work_starts(guarded, cluster_of, coll
     (problem,) = list(
         ElasticEngine(cluster_of("reader"), "indexer", collection, DIMS, create=False).problems()
     )[1:]
-    assert "may only read: it lacks write, maintenance" in problem.found
+    assert "may only read: it lacks maintenance, write" in problem.found
 
 
 def test_a_short_queue_loses_nothing(guarded, cluster_of, collection):
