@@ -148,8 +148,10 @@ def synthetic(
     )
     keyphrases = tuple(Keyphrase(row.phrase_id, row.phrase, row.score, row.places) for row in rows[:8])
     topics = (TopicWeight(f"t-{number % 60:06}", 0.6), TopicWeight(f"t-{number % 7:06}", 0.2))
-    mined = MinedDocument(id_, vectors[-1], keyphrases, topics, rows, "bundle", "run")
-    return Document(id_, text, text[:60], meta), mined
+    document = Document(id_, text, text[:60], meta)
+    return document, MinedDocument(
+        id_, vectors[-1], keyphrases, topics, rows, "bundle", "run", document.content_hash
+    )
 
 
 def refinements(engine: LocalEngine, ids: list[str], random: np.random.Generator) -> list[Refinement]:

@@ -313,6 +313,7 @@ def mined(
         mentions=rows,
         bundle=bundle,
         run=run,
+        content_hash=document.content_hash,
     )
 
 

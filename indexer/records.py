@@ -137,6 +137,9 @@ class MinedDocument:
     mentions: tuple[MentionRow, ...]
     bundle: str
     run: str
+    content_hash: (
+        str  # of the document that it was mined from: an engine refuses it when that is no longer stored
+    )
 
 
 @dataclass(frozen=True)

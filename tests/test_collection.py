@@ -163,6 +163,18 @@ def test_phrases_follow_their_documents(tmp_path):
         assert found == {"solar wind": 8}
 
 
+def test_a_keyphrase_of_one_document_has_a_phrase_row(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        chosen = {
+            row.phrase_id for rows in collection.engine.mentions_by_phrase() for row in rows if row.keyphrase
+        }
+        alone = {rows[0].phrase_id for rows in collection.engine.mentions_by_phrase() if len(rows) == 1}
+        assert chosen & alone
+        assert chosen <= set(collection.engine.phrase_ids())
+        assert not (alone - chosen) & set(collection.engine.phrase_ids())
+
+
 def test_new_documents_join_the_topics_there_are(tmp_path):
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "a.jsonl", made())], topics=3)

@@ -25,14 +25,17 @@ def encoder():
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory, encoder):
     engine = LocalEngine(tmp_path_factory.mktemp("search") / "main", encoder.dims)
-    engine.store(
-        [Document(id_, text, meta={"year": 2000 + i}) for i, (id_, text) in enumerate(TEXTS.items())]
-    )
+    documents = [Document(id_, text, meta={"year": 2000 + i}) for i, (id_, text) in enumerate(TEXTS.items())]
+    engine.store(documents)
     vectors = encoder.encode_texts(list(TEXTS.values()))
-    for (id_, text), vector in zip(TEXTS.items(), vectors, strict=True):
+    for document, vector in zip(documents, vectors, strict=True):
+        text = document.text
         keyphrase = Keyphrase(phrase_id(text), text, 1.0)
         topic = TopicWeight("t-000001" if "solar" in text else "t-000002", 1.0)
-        engine.write_mined([MinedDocument(id_, vector, (keyphrase,), (topic,), (), encoder.bundle, "run")])
+        mined = MinedDocument(
+            document.id, vector, (keyphrase,), (topic,), (), encoder.bundle, "run", document.content_hash
+        )
+        engine.write_mined([mined])
     engine.write_topics(
         [Topic("t-000001", "Sun", ("solar",), 2, vectors[0]), Topic("t-000002", "Other", (), 2, vectors[3])]
     )

@@ -139,12 +139,22 @@ class Fragment:
     marks: tuple[tuple[int, int], ...]
 
 
+Why = Literal["unsound", "changed", "missing"]
+CHANGED = "it changed meanwhile"
+NO_DOCUMENT = "there is no such document"
+
+
 @dataclass(frozen=True)
 class Refused:
-    """A row that the engine did not take, and why."""
+    """A row that the engine did not take, and why.
+
+    ``unsound`` is for the dead letters. ``changed`` means that the document has another text by now: what was mined from
+    the old one is of no use, and mining it again will do. ``missing``: there is no such document, or no longer.
+    """
 
     id: str
     reason: str
+    why: Why = "unsound"
 
 
 @dataclass(frozen=True)
@@ -178,7 +188,11 @@ class Engine(Protocol):
         ...
 
     def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
-        """Replace keyphrases, topics, vector and mentions of stored documents. Unknown ids are refused."""
+        """Replace keyphrases, topics, vector and mentions of stored documents.
+
+        Refused are unknown ids, and rows that were mined from another text than the one that is stored now: however
+        slow a worker is, it never puts old phrases to a new text.
+        """
         ...
 
     def refine(self, rows: Iterable[Refinement]) -> list[Refused]:

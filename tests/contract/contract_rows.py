@@ -35,8 +35,15 @@ def between(first: int, second: int, degrees: float) -> Vector:
     return np.asarray(math.cos(angle) * axis(first) + math.sin(angle) * axis(second), np.float32)
 
 
+_hashes: dict[
+    str, str
+] = {}  # of the document that was made last under an id: what `mined` is of, unless said
+
+
 def document(id_: str, text: str = "plain text", title: str = "", **meta: object) -> Document:
-    return Document(id_, text, title, meta)  # type: ignore[arg-type]
+    made = Document(id_, text, title, meta)  # type: ignore[arg-type]
+    _hashes[id_] = made.content_hash
+    return made
 
 
 def keyphrase(text: str, score: float = 0.5, *places: Place) -> Keyphrase:
@@ -74,6 +81,7 @@ def mined(
     mentions: tuple[MentionRow, ...] = (),
     bundle: str = "base",
     run: str = "run-1",
+    of: Document | None = None,
 ) -> MinedDocument:
     return MinedDocument(
         id_,
@@ -83,6 +91,7 @@ def mined(
         mentions,
         bundle,
         run,
+        of.content_hash if of else _hashes.get(id_, ""),
     )
 
 

@@ -203,6 +203,20 @@ def test_mined_rows_without_a_document_or_with_a_bad_vector_are_refused(engine):
     assert engine.info().mined == 1
 
 
+def test_what_was_mined_from_another_text_is_refused_as_changed(engine):
+    old = document("a", "heat pumps")
+    engine.store([old, document("b")])
+    engine.store([document("a", "tax law")])
+    slow = mined("a", mentions=(mention("a", "heat pumps"),), keyphrases=(keyphrase("heat pumps"),), of=old)
+    refused = engine.write_mined([slow, mined("b"), mined("nobody")])
+    assert [(row.id, row.why) for row in refused] == [("a", "changed"), ("nobody", "missing")]
+    assert engine.documents(["a"])[0].keyphrases == ()
+    assert engine.mentions(["a"]) == []
+    assert engine.info().mined == 1
+    assert engine.write_mined([mined("a", mentions=(mention("a", "tax law"),))]) == []
+    assert [row.phrase for row in engine.mentions(["a"])] == ["tax law"]
+
+
 def test_refine_replaces_keyphrases_and_topics_and_keeps_vectors(engine):
     engine.store([document("a"), document("b"), document("c")])
     engine.write_mined(
@@ -400,6 +414,27 @@ def test_mentions_by_phrase_come_in_order_of_phrase_id(engine):
     assert [group[0].phrase_id for group in some] == ["p-w", "p-y"]
 
 
+def test_mentions_say_whether_they_are_a_keyphrase_of_their_document(engine):
+    engine.store([document("a"), document("b")])
+    both = [
+        mined(
+            id_, keyphrases=(keyphrase(chosen),), mentions=(mention(id_, "wind"), mention(id_, "wind farm"))
+        )
+        for id_, chosen in (("a", "wind"), ("b", "wind farm"))
+    ]
+    engine.write_mined(both)
+    expected = {("a", "wind"), ("b", "wind farm")}
+
+    def chosen(rows):
+        return {(row.document_id, row.phrase) for row in rows if row.keyphrase}
+
+    assert chosen(engine.mentions(["a", "b"])) == expected
+    assert chosen(row for rows in engine.mentions_by_phrase() for row in rows) == expected
+    assert chosen(row for row, _ in engine.nearest_mentions(axis(0))) == expected
+    engine.refine([Refinement("a", (keyphrase("wind farm"),), (), {}, "r")])
+    assert chosen(engine.mentions(["a"])) == {("a", "wind farm")}
+
+
 def test_at_most_limit_mentions_of_a_phrase_have_a_vector_whatever_the_order_of_writing(engine):
     ids = [f"d{number}" for number in range(6)]
     engine.store([document(id_) for id_ in ids])
@@ -510,5 +545,6 @@ def test_any_document_comes_back_or_is_refused(engine, text, title, meta):
     if engine.store([given_]):
         assert any("\ud800" <= char <= "\udfff" for char in text + title)
     else:
-        assert engine.documents(["x"])[0].document == given_
+        found = engine.documents(["x"])[0].document
+        assert (found, found.content_hash) == (given_, given_.content_hash)
     engine.delete(["x"])

@@ -22,17 +22,12 @@ CONFLICTS = 3  # an update that meets another one is tried again so often by the
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True)
-class Seal:
-    """Which state of a row was read: any write to the row gives it another one."""
+Guard = tuple[int, int]  # sequence number and primary term that the row had when it was read
 
-    number: int
-    term: int
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Seal:
-        """From a hit, or from an item of an answer to `mget`."""
-        return cls(row["_seq_no"], row["_primary_term"])
+def guard_of(row: Mapping[str, Any]) -> Guard:
+    """The state of a row that was read, from a hit or from an item of an answer to `mget`."""
+    return row["_seq_no"], row["_primary_term"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Action:
     """One row to write or remove. `update` replaces the fields of `body` in a row that is there.
 
     Attributes:
-        seal: Only if the row is still the one that was read with this seal; otherwise it fails as a conflict.
+        guard: Only this state of the row; when another write was there first, it fails as a conflict.
         ours: The index is behind an alias of ours; nothing is written when the alias has gone.
         routing: Where a row of an index that is not ours lies.
     """
@@ -49,7 +44,7 @@ class Action:
     index: str
     id: str
     body: Mapping[str, Any] | None = None
-    seal: Seal | None = None
+    guard: Guard | None = None
     ours: bool = True
     routing: str | None = None
 
@@ -69,7 +64,7 @@ class Failure:
 
     @property
     def conflict(self) -> bool:
-        """The row is not the one that was read any more."""
+        """The row is not as it was read; perhaps we have changed it ourselves, and the answer was lost."""
         return self.status == 409
 
 
@@ -120,8 +115,8 @@ def _chunks(actions: Iterable[Action], most_bytes: int, most: int) -> Iterator[l
 
 def _encoded(action: Action) -> _Lines:
     head: dict[str, Any] = {"_index": action.index, "_id": action.id}
-    if action.seal:
-        head |= {"if_seq_no": action.seal.number, "if_primary_term": action.seal.term}
+    if action.guard is not None:
+        head["if_seq_no"], head["if_primary_term"] = action.guard
     elif action.kind == "update":
         head["retry_on_conflict"] = CONFLICTS
     if not action.ours:

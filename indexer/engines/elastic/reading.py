@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.elastic.bulk import Action, Failure, Seal, require, send
+from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, require, send
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
@@ -95,14 +96,32 @@ def by_id(
     """
     found: dict[str, Row] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
-        work = partial(_rows_by_id, cluster, index, some, fields)
-        found |= cluster.insist(work) if insist else work()
+        work = partial(_hits_by_id, cluster, index, some, fields)
+        hits = cluster.insist(work) if insist else work()
+        found |= {hit["_id"]: hit.get("_source", {}) for hit in hits}
     return found
 
 
-def _rows_by_id(
-    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None
-) -> dict[str, Row]:
+@dataclass(frozen=True)
+class Version:
+    """A row, and the state that it was in."""
+
+    row: Row
+    guard: Guard
+
+
+def versions_by_id(
+    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str]
+) -> dict[str, Version]:
+    """Rows by id with what guards their update; waits for a server that is away."""
+    found: dict[str, Version] = {}
+    for some in batches(usable(ids), IDS_AT_ONCE):
+        hits = cluster.insist(partial(_hits_by_id, cluster, index, some, fields))
+        found |= {hit["_id"]: Version(hit.get("_source", {}), guard_of(hit)) for hit in hits}
+    return found
+
+
+def _hits_by_id(cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None) -> list[Row]:
     answer = cluster.ask(
         cluster.client.mget,
         index=index,
@@ -113,20 +132,7 @@ def _rows_by_id(
     for row in answer["docs"]:
         if row.get("error"):  # a shard is on its way from one server to another, or the index is gone
             raise explained(cluster.where, 503, row)
-    return {row["_id"]: row.get("_source", {}) for row in answer["docs"] if row["found"]}
-
-
-def seals_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Seal]:
-    """Which state rows are in at this moment; those that are not there are left out."""
-    found: dict[str, Seal] = {}
-    for some in batches(usable(ids), IDS_AT_ONCE):
-        answer = cluster.ask(cluster.client.mget, index=index, ids=some, source=False)
-        for row in answer["docs"]:
-            if row.get("error"):
-                raise explained(cluster.where, 503, row)
-            if row["found"]:
-                found[row["_id"]] = Seal.of(row)
-    return found
+    return [row for row in answer["docs"] if row["found"]]
 
 
 def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:
@@ -162,7 +168,7 @@ def stream(
     sort: Sequence[str],
     fields: Sequence[str] | None = None,
     vector: str | None = None,
-    seals: bool = False,
+    guards: bool = False,
     page: int = PAGE,
 ) -> Generator[Row, None, None]:
     """All hits in order, as they were when the stream began, however long it is read.
@@ -171,7 +177,7 @@ def stream(
         sort: Fields, ascending; `_score`, the highest first.
         fields: Of the rows; all when None.
         vector: Name of the vector field, when it is wanted.
-        seals: Hits tell which state of the row was read; see `Seal.of`.
+        guards: Hits tell which state of the row was read; see `guard_of`.
     """
     opened = cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"]
     after: list[Any] | None = None
@@ -185,7 +191,7 @@ def stream(
                 pit={"id": opened, "keep_alive": KEEP_ALIVE},
                 source=_source(fields),
                 fields=[{"field": vector}] if vector else None,
-                seq_no_primary_term=seals,
+                seq_no_primary_term=guards,
                 track_total_hits=False,
             )
             opened = answer["pit_id"]

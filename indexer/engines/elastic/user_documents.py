@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.elastic.bulk import Action, Failure, Seal, send
+from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, send
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
@@ -35,7 +35,7 @@ Places = Mapping[str, str | None]  # id ► routing
 
 @dataclass(frozen=True)
 class UserRow:
-    """A document of somebody else's, in the state that `seal` names.
+    """A document of somebody else's, in the state that `guard` names.
 
     Attributes:
         document: What is mined; None when there is no text, an error when it cannot be used.
@@ -43,7 +43,7 @@ class UserRow:
     """
 
     id: str
-    seal: Seal
+    guard: Guard
     routing: str | None
     document: Document | InputError | None
     ours: Mapping[str, Any] | None
@@ -110,7 +110,7 @@ class UserDocuments:
         source = hit.get("_source", {})
         ours = source.get(self.index.field)
         return UserRow(
-            hit["_id"], Seal.of(hit), hit.get("_routing"), self._document(hit["_id"], source), ours or None
+            hit["_id"], guard_of(hit), hit.get("_routing"), self._document(hit["_id"], source), ours or None
         )
 
     def _document(self, id_: str, source: Row) -> Document | InputError | None:
@@ -159,7 +159,7 @@ class UserDocuments:
         return send(
             self.index.cluster,
             (
-                Action("update", name, row.id, {field: body}, row.seal, ours=False, routing=row.routing)
+                Action("update", name, row.id, {field: body}, row.guard, ours=False, routing=row.routing)
                 for row, body in wanted
             ),
         )
@@ -198,7 +198,7 @@ class UserDocuments:
             self.index.name,
             hit["_id"],
             source,
-            Seal.of(hit),
+            guard_of(hit),
             ours=False,
             routing=hit.get("_routing"),
         )

@@ -10,21 +10,21 @@ meanwhile may have read the rows too early, and taken the first note away.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from indexer.engines.base import Refused
+from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.reading import Freshness, by_id, stream
+from indexer.engines.elastic.reading import Freshness, Version, by_id, stream, versions_by_id
 from indexer.engines.elastic.rows import Row, mention_id
 from indexer.engines.storable import unstorable_mined
 from indexer.records import Document, MentionRow, MinedDocument, Refinement
 
-NO_DOCUMENT = "there is no such document"
 NOT_MINED = "it has not been mined"
-MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle"]
+MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle", "hash"]
+MISSING: tuple[str, Why] = (NO_DOCUMENT, "missing")
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,14 @@ class Writer:
 
     def write_mined(self, mined: Sequence[MinedDocument], labels: Mapping[str, str]) -> list[Refused]:
         """Replace what was mined from these documents; the last row of an id counts."""
-        old = self._stored([row.id for row in mined], MINED)
-        refused: dict[str, str] = {}
+        versions = self._versions(row.id for row in mined)
+        old = {id_: version.row for id_, version in versions.items()}
+        refused: dict[str, tuple[str, Why]] = {}
         taken: dict[str, MinedDocument] = {}
         for row in mined:
-            reason = self._unsound(row) if row.id in old else NO_DOCUMENT
-            if reason:
-                refused[row.id] = reason
+            problem = self._problem(row, old.get(row.id))
+            if problem:
+                refused[row.id] = problem
             else:
                 taken[row.id] = _without_repeats(row)
                 refused.pop(row.id, None)
@@ -96,14 +97,10 @@ class Writer:
         )
         for failure in failures:
             body = failure.action.body or {}
-            refused[body["document_id"]] = f"mention '{body['phrase']}': {failure.reason}"
+            refused[body["document_id"]] = (f"mention '{body['phrase']}': {failure.reason}", "unsound")
         for id_ in refused.keys() & taken.keys():
             self._remove_mentions({id_: {"phrase_ids": _new_only(taken.pop(id_), old[id_])}})
-        for failure in self.fresh.send(
-            Action("update", self.names.documents, row.id, rows.of_mined(row, labels))
-            for row in taken.values()
-        ):
-            refused[failure.action.id] = NO_DOCUMENT if failure.missing else failure.reason
+        refused |= self._add_to_documents(taken, versions, labels)
         gone = {
             id_: {"phrase_ids": [p for p in old[id_].get("phrase_ids", ()) if p not in _phrases(row)]}
             for id_, row in taken.items()
@@ -111,16 +108,52 @@ class Writer:
         }
         self._remove_mentions(gone)
         self._mark(_touched(row, old[row.id]) for row in taken.values())
-        return [Refused(row.id, refused[row.id]) for row in mined if row.id in refused]
+        return [Refused(row.id, *refused[row.id]) for row in mined if row.id in refused]
+
+    def _add_to_documents(
+        self, taken: Mapping[str, MinedDocument], versions: Mapping[str, Version], labels: Mapping[str, str]
+    ) -> dict[str, tuple[str, Why]]:
+        """Write into each document what was mined from it, unless it changed since it was read.
+
+        A conflict alone does not say that the text changed: the user's fields may have moved to another source, or the
+        answer to our own first try was lost. So the document is read again, and the hash of its text decides. Mentions
+        that were written for a text that is gone stay: its document does not name them, so they do not count, and
+        mining the new text overwrites them or `compact` removes them.
+
+        Returns:
+            What was refused, by id.
+        """
+        refused: dict[str, tuple[str, Why]] = {}
+        waiting = dict(taken)
+        while waiting:
+            failures = self.fresh.send(
+                Action("update", self.names.documents, id_, rows.of_mined(row, labels), versions[id_].guard)
+                for id_, row in waiting.items()
+            )
+            conflicts = [failure.action.id for failure in failures if failure.conflict]
+            for failure in failures:
+                refused[failure.action.id] = MISSING if failure.missing else (failure.reason, "unsound")
+            versions = self._versions(conflicts)
+            waiting = {}
+            for id_ in conflicts:
+                problem = _outdated(taken[id_], versions[id_].row) if id_ in versions else MISSING
+                if problem:
+                    refused[id_] = problem
+                else:
+                    del refused[id_]
+                    waiting[id_] = taken[id_]
+        return refused
 
     def refine(self, refinements: Sequence[Refinement], labels: Mapping[str, str]) -> list[Refused]:
         """Replace keyphrases and topics of mined documents; no row of mentions is written."""
         old = self._stored([row.id for row in refinements], MINED)
         refused, taken = [], {}
         for row in refinements:
-            reason = NO_DOCUMENT if row.id not in old else "" if old[row.id].get("bundle") else NOT_MINED
+            reason = "" if old.get(row.id, {}).get("bundle") else NOT_MINED
             reason = reason or unstorable_mined(row)
-            if reason:
+            if row.id not in old:
+                refused.append(Refused(row.id, *MISSING))
+            elif reason:
                 refused.append(Refused(row.id, reason))
             else:
                 taken[row.id] = row
@@ -138,7 +171,7 @@ class Writer:
         failures = self.fresh.send(updates)
         self._mark(changed)
         return refused + [
-            Refused(failure.action.id, NO_DOCUMENT if failure.missing else failure.reason)
+            Refused(failure.action.id, *(MISSING if failure.missing else (failure.reason,)))
             for failure in failures
         ]
 
@@ -175,6 +208,9 @@ class Writer:
     def _stored(self, ids: Iterable[str], fields: Sequence[str]) -> dict[str, Row]:
         return by_id(self.cluster, self.names.documents, list(ids), fields, insist=True)
 
+    def _versions(self, ids: Iterable[str]) -> dict[str, Version]:
+        return versions_by_id(self.cluster, self.names.documents, list(ids), MINED)
+
     def _mark(self, phrases: Iterable[str] | Iterable[set[str]]) -> None:
         """Put phrases on the list of those whose row is out of date."""
         flat: dict[str, None] = {}
@@ -189,10 +225,20 @@ class Writer:
             for phrase in row.get("phrase_ids", ())
         )
 
-    def _unsound(self, row: MinedDocument) -> str:
-        """Why a row cannot be stored; empty when it can."""
+    def _problem(self, row: MinedDocument, stored: Row | None) -> tuple[str, Why] | None:
+        """Why a row cannot be stored; None when it can."""
+        if stored is None:
+            return MISSING
+        if outdated := _outdated(row, stored):
+            return outdated
         reasons = (rows.bad_vector(v, self.dims) for v in (row.vector, *(m.vector for m in row.mentions)))
-        return next(filter(None, reasons), "") or unstorable_mined(row)
+        unsound = next(filter(None, reasons), "") or unstorable_mined(row)
+        return (unsound, "unsound") if unsound else None
+
+
+def _outdated(row: MinedDocument, stored: Row) -> tuple[str, Why] | None:
+    """Whether the document has another text than the one that the row was mined from."""
+    return None if stored["hash"] == row.content_hash else (CHANGED, "changed")
 
 
 def _without_repeats(row: MinedDocument) -> MinedDocument:
@@ -200,9 +246,7 @@ def _without_repeats(row: MinedDocument) -> MinedDocument:
     mentions: dict[str, MentionRow] = {mention.phrase_id: mention for mention in row.mentions}
     if len(mentions) == len(row.mentions):
         return row
-    return MinedDocument(
-        row.id, row.vector, row.keyphrases, row.topics, tuple(mentions.values()), row.bundle, row.run
-    )
+    return replace(row, mentions=tuple(mentions.values()))
 
 
 def _phrases(row: MinedDocument) -> set[str]:

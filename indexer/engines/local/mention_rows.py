@@ -27,13 +27,16 @@ LAST = (1 << MENTION_BITS) - 1
 PHRASES_AT_ONCE = 128  # of the stream by phrase; bounds its memory
 _NO_VECTOR = np.empty(0, np.float32)
 
+# The keyphrases of a document are JSON, [["id", "text", …], …]: a quote in a text is escaped there, so what is looked
+# for stands only where a keyphrase begins. Parsing each list for each of its mentions would take far longer.
 _COLUMNS = f"""
     m.mention & {LAST}, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value,
-    g.first
+    instr(k.keyphrases, '["' || n.id || '", '), g.first
 """
 _TABLES = f"""
     mentions m
     JOIN mined g ON g.doc = m.mention >> {MENTION_BITS}
+    JOIN keyphrases k ON k.doc = m.mention >> {MENTION_BITS}
     JOIN documents d ON d.doc = m.mention >> {MENTION_BITS}
     JOIN names n ON n.code = m.phrase
     JOIN sentences s ON s.sentence = (m.mention & ~{LAST} | m.sentence)
@@ -211,11 +214,12 @@ def to_rows(records: Sequence[Any], vectors: NDArray[np.float32]) -> list[Mentio
             sentence=sentence,
             vector=vectors[number] if number < len(vectors) else _NO_VECTOR,
             topic=topic,
+            keyphrase=bool(chosen),
         )
-        for number, (_, document, phrase_id, phrase, surface, score, places, sentence, topic, _) in enumerate(
-            records
-        )
-    ]
+        for number, (
+            _, document, phrase_id, phrase, surface, score, places, sentence, topic, chosen, _
+        ) in enumerate(records)
+    ]  # fmt: skip
 
 
 def frequencies(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:

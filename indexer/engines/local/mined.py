@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.engines.base import Refused
+from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.local import mention_rows
 from indexer.engines.local.facets import replace_codes
-from indexer.engines.local.lookup import doc_numbers, numbers
+from indexer.engines.local.lookup import doc_numbers, numbers, select
+from indexer.engines.local.lookup import storable as storable_ids
 from indexer.engines.local.phrase_rows import known_names, mark_changed
 from indexer.engines.local.values import (
     Dictionary,
@@ -29,8 +30,15 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[MinedDocument]) -> list[Refused]:
     """Replace what is stored of these documents; the last row of an id counts."""
-    docs = doc_numbers(connection, [row.id for row in rows])
-    batch, refused = _sound(rows, docs, vectors.dims)
+    found = select(
+        connection,
+        "SELECT id, doc, hash FROM documents WHERE id IN ({})",
+        storable_ids([row.id for row in rows]),
+    )
+    docs, hashes = {}, {}
+    for id_, doc, hash_ in found:
+        docs[id_], hashes[id_] = doc, hash_
+    batch, refused = _sound(rows, hashes, vectors.dims)
     if not batch:
         return refused
     kept = [list({mention.phrase_id: mention for mention in row.mentions}.values()) for row in batch]
@@ -72,14 +80,15 @@ def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[R
     mined = set(_already(connection, docs.values()))
     refused, taken = [], {}
     for row in rows:
+        why: Why = "unsound"
         if row.id not in docs:
-            reason = "there is no such document"
+            reason, why = NO_DOCUMENT, "missing"
         elif docs[row.id] not in mined:
             reason = "it has not been mined"
         else:
             reason = unstorable_mined(row)
         if reason:
-            refused.append(Refused(row.id, reason))
+            refused.append(Refused(row.id, reason, why))
         else:
             taken[docs[row.id]] = row
     _mark_choices(connection, {doc: _chosen(row) for doc, row in taken.items()})
@@ -144,13 +153,16 @@ def _write_values(
 
 
 def _sound(
-    rows: Sequence[MinedDocument], docs: Mapping[str, int], dims: int
+    rows: Sequence[MinedDocument], hashes: Mapping[str, str], dims: int
 ) -> tuple[list[MinedDocument], list[Refused]]:
     """The rows that can be stored as far as shapes and texts tell, the last of each id; and the refused ones."""
     refused, taken = [], {}
     for row in rows:
-        if row.id not in docs:
-            reason = "there is no such document"
+        why: Why = "unsound"
+        if row.id not in hashes:
+            reason, why = NO_DOCUMENT, "missing"
+        elif row.content_hash != hashes[row.id]:
+            reason, why = CHANGED, "changed"
         elif len(row.mentions) > mention_rows.LAST:
             reason = f"it has {len(row.mentions)} mentions, more than {mention_rows.LAST}"
         elif {row.vector.shape, *(mention.vector.shape for mention in row.mentions)} != {(dims,)}:
@@ -158,7 +170,7 @@ def _sound(
         else:
             reason = unstorable_mined(row)
         if reason:
-            refused.append(Refused(row.id, reason))
+            refused.append(Refused(row.id, reason, why))
         else:
             taken[row.id] = row
     return list(taken.values()), refused

@@ -49,7 +49,10 @@ def mined(id_: str, version: int) -> MinedDocument:
     )
     keyphrases = tuple(Keyphrase(f"p-{phrase}", phrase, 0.5) for phrase in phrases)
     topics = (TopicWeight(f"t-{version % 4}", 0.5),)
-    return MinedDocument(id_, vector(id_, version), keyphrases, topics, mentions, "b", f"run-{version}")
+    hash_ = document(id_, version).content_hash
+    return MinedDocument(
+        id_, vector(id_, version), keyphrases, topics, mentions, "b", f"run-{version}", hash_
+    )
 
 
 def phrase(text: str, version: int) -> PhraseRow:
