@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from indexer.catalog.entries import LineageEntry, Run, TopicEntry, Work
-from indexer.engines.base import EngineInfo
+from indexer.engines.base import EngineInfo, Special
 from indexer.records import Document, StoredDocument, Topic
 
 
@@ -42,6 +42,7 @@ class TopicDetails:
     topic: Topic
     entry: TopicEntry
     documents: tuple[StoredDocument, ...]  # heaviest first
+    special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
     history: tuple[LineageEntry, ...]
     successors: tuple[str, ...]  # where a retired topic went
 

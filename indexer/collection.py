@@ -15,8 +15,8 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -36,14 +36,18 @@ from indexer.finish import Finisher
 from indexer.pipeline import Pipeline, RunReport, mined
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions, count, read
+from indexer.readers.source import SCHEME
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
-from indexer.search import Mode, SearchResults, search
+from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
 if TYPE_CHECKING:
+    from indexer.engines.elastic.user_documents import UserDocuments
+    from indexer.engines.elastic.user_index import EnrichOptions
+    from indexer.enrich import Enricher, EnrichReport
     from workers.crew import Crew
 
 START_SECONDS = 3.0  # of a run, before the first document is mined
@@ -148,6 +152,9 @@ class Collection:
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
         letters = self.catalog.dead(self.name)
+        letters = [
+            letter for letter in letters if not letter.source.startswith(SCHEME)
+        ]  # `enrich` tries them again
         files = {_file_of(letter.source) for letter in letters if letter.source}
         there = {file for file in files if Path(file).exists()}
         tried = [letter for letter in letters if not letter.source or _file_of(letter.source) in there]
@@ -212,6 +219,125 @@ class Collection:
 
         return Crew(self.settings, self.catalog)
 
+    # -- somebody else's index ------------------------------------------------------------------------------
+
+    def enrich(
+        self,
+        index: str,
+        options: EnrichOptions,
+        *,
+        topics: int | None = None,
+        refit: bool = False,
+        progress: Progress = no_progress,
+    ) -> EnrichReport:
+        """Mine the documents of an Elasticsearch index of yours, and write topics, keyphrases and vectors to them.
+
+        Its own fields stay as they are; phrases and mentions go to indices of this collection. Again, it does only
+        what changed. Documents that somebody writes to meanwhile are read again; deleted ones stay deleted.
+
+        Args:
+            topics, refit: As for `index`.
+
+        Raises:
+            SettingsError: The engine is not Elasticsearch.
+            NotFound, MappingMismatch, EngineForbidden: The index cannot be enriched; see `UserIndex.open`.
+        """
+        wanted = {"index": index, "text_field": options.text_field, "into": options.into, "topics": topics}
+        with self._enriching(index, options, wanted, progress) as (enricher, report):
+            enricher.all(report, topics=topics, refit=refit)
+        return report
+
+    def watch(
+        self,
+        index: str,
+        options: EnrichOptions,
+        *,
+        every: float = 30.0,
+        progress: Progress = no_progress,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> Iterator[EnrichReport]:
+        """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
+
+        Args:
+            every: Seconds between two looks.
+
+        Yields:
+            What each look that found something did; the first one always.
+        """
+        from indexer.enrich import Watcher
+
+        with self._user_documents(index, options) as documents:
+            watcher = Watcher(documents, self.catalog, self.name)
+            yield self.enrich(index, options, progress=progress)
+            while True:
+                pause(every)
+                rows, gone = watcher.look()
+                if not rows and not gone:
+                    continue
+                wanted = {"index": index, "into": options.into, "watch": every}
+                with self._enriching(index, options, wanted, progress) as (enricher, report):
+                    enricher.some(rows, gone, report)
+                yield report
+
+    def undo_enrich(self, index: str, options: EnrichOptions, *, progress: Progress = no_progress) -> int:
+        """Take back from the documents of an index what `enrich` added, and empty this collection.
+
+        The documents are then as they were. Only the mapping keeps the field: Elasticsearch cannot remove one.
+
+        Returns:
+            How many documents had it.
+        """
+        from indexer.engines.opening import open_generations
+
+        wanted = {"index": index, "into": options.into, "undo": True}
+        with self._enriching(index, options, wanted, progress) as (enricher, report):
+            report.written = enricher.take_back()
+            # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".
+            enricher.forget_all()
+            with closing(open_generations(self.settings)) as generations:
+                old = [generation.number for generation in generations.all()]
+                generations.make(self.engine.dims, bundle=self.settings.bundle).close()
+                generations.switch(max(old) + 1)
+                for number in old:
+                    generations.remove(number)
+        return report.written
+
+    @contextmanager
+    def _user_documents(self, index: str, options: EnrichOptions) -> Iterator[UserDocuments]:
+        from indexer.engines.elastic.user_documents import UserDocuments
+        from indexer.engines.elastic.user_index import UserIndex
+        from indexer.engines.opening import connected
+        from indexer.enrich import must_be_elastic
+
+        must_be_elastic(self.settings)
+        with closing(connected(self.settings)) as cluster:
+            opened = UserIndex.open(cluster, index, options)
+            yield UserDocuments(opened, options, self.settings.max_document_bytes)
+
+    @contextmanager
+    def _enriching(
+        self, index: str, options: EnrichOptions, wanted: dict[str, Any], progress: Progress
+    ) -> Iterator[tuple[Enricher, EnrichReport]]:
+        """One recorded run on a user's index, under the lock of the collection."""
+        from indexer.enrich import Enricher, EnrichReport, Pace
+
+        start = time.perf_counter()
+        report = EnrichReport()
+        with (
+            self._user_documents(index, options) as documents,
+            self.catalog.lock(self.name, "indexer enrich") as lock,
+        ):
+            self.catalog.interrupted_runs(self.name)
+            pace = Pace(options.throttle)
+            enricher = Enricher(self._pipeline(progress), documents, pace=pace, progress=progress)
+            enricher.check_collection()
+            if options.text_field:
+                documents.index.add_field(self.engine.dims, self.settings.vector_index)
+            report.run = self.catalog.start_run(self.name, "enrich", wanted, lock=lock)
+            with self._recorded(report), threadpool_limits(1, user_api="blas"), garbage_frozen():
+                yield enricher, report
+                report.seconds = time.perf_counter() - start
+
     def _settle(self, letters: Sequence[DeadLetter]) -> None:
         """Close letters that are about to be tried again; a failure opens them anew."""
         sources = sorted({letter.source for letter in letters})
@@ -219,7 +345,7 @@ class Collection:
             self.catalog.resolve(self.name, sources=sources)
 
     @contextmanager
-    def _recorded(self, report: RunReport, *, detach: bool) -> Iterator[None]:
+    def _recorded(self, report: RunReport | EnrichReport, *, detach: bool = False) -> Iterator[None]:
         """Write into the catalog how the run ended, however it ends; or, with `detach`, that workers go on with it."""
         try:
             yield
@@ -314,6 +440,11 @@ class Collection:
             limit=limit,
             offset=offset,
         )
+
+    def scan(self, query: str, *, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+        """All documents that `search` finds by words, without an end; for export."""
+        self._check_fields([f.field for f in filters])
+        return scan(self.engine, query, [self._resolved(f) for f in filters])
 
     def _check_fields(self, names: Sequence[str]) -> None:
         """Refuse a field that no document has: it would find nothing, and say nothing."""
@@ -444,6 +575,7 @@ class Collection:
             topic=topic,
             entry=self.catalog.topic(self.name, id_),
             documents=tuple(self.engine.documents(leading.ids)),
+            special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
             history=tuple(self.catalog.lineage(self.name, id_)),
             successors=tuple(self.catalog.successors(self.name, id_)),
         )
@@ -548,10 +680,21 @@ def garbage_frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _counts(report: RunReport) -> dict[str, Any]:
-    names = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "failed", "topics")
+def _counts(report: RunReport | EnrichReport) -> dict[str, Any]:
+    names = (
+        "bundle",
+        "read",
+        "new",
+        "changed",
+        "unchanged",
+        "deleted",
+        "mined",
+        "written",
+        "failed",
+        "topics",
+    )
     return {
-        **{name: getattr(report, name) for name in names},
+        **{name: getattr(report, name) for name in names if hasattr(report, name)},
         "seconds": round(report.seconds, 2),
         "stages": {name: round(seconds, 2) for name, seconds in report.stages.items()},
     }

@@ -7,10 +7,11 @@ sum of 1 / (60 + rank)), because Elasticsearch sells its own fusion with the Ent
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from indexer.batches import batches
 from indexer.encoding import Encoder
 from indexer.engines.base import Clause, Engine, Filter, Fragment, Operator, Ranking, SearchRequest, WordQuery
 from indexer.errors import QueryError
@@ -19,6 +20,7 @@ from indexer.text.stopwords import words
 
 Mode = Literal["words", "meaning", "both"]
 FUSION_CONSTANT = 60  # Cormack et al. 2009; the value every engine ships
+SCANNED_AT_ONCE = 250  # documents read at once when all are listed
 DEPTH = 100  # at least so many of each ranking are fused
 DEEPEST = 10_000  # paging goes no deeper: nobody reads there, and rankings are held in memory
 
@@ -135,7 +137,7 @@ def search(
     if limit < 1 or offset < 0 or offset + limit > DEEPEST:
         raise QueryError(
             f"A page of {limit} from {offset} was asked for; a page holds at least 1 and ends at {DEEPEST:,} or before.",
-            hint="Narrow the search with --topic, --keyphrase or --where.",
+            hint="Narrow the search with --topic, --keyphrase or --where, or list everything: --all --json",
         )
     words = parse_words(query)
     by_words = mode != "meaning" and any(not clause.negated for clause in words.clauses)
@@ -181,6 +183,27 @@ def search(
         facets_over=_facets_over(by_words, relaxed, bool(filters)),
         relaxed=relaxed,
     )
+
+
+def scan(engine: Engine, query: str, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+    """All documents that match by words, best first, as they are when the first is asked for.
+
+    As in `search`, any of the words is enough when no document has all of them. There are no fragments.
+    """
+    words = parse_words(query)
+    wanted = words if words.clauses else None
+    conditions = tuple(filters)
+    if wanted and len(words.clauses) > 1:
+        answer = engine.search(SearchRequest(words=words, filters=conditions, limit=0))
+        if answer.words is not None and answer.words.total == 0:
+            wanted = replace(words, require_all=False)
+    rank = 0
+    for some in batches(engine.scan(wanted, conditions), SCANNED_AT_ONCE):
+        stored = {found.document.id: found for found in engine.documents([id_ for id_, _ in some])}
+        for id_, score in some:
+            if id_ in stored:  # it may have been deleted meanwhile
+                rank += 1
+                yield Hit(rank, score, stored[id_], (), {"words": rank} if wanted else {})
 
 
 def _without_syntax(words: WordQuery, query: str) -> str:

@@ -22,7 +22,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from indexer.errors import SettingsError
 from indexer.log import Format, Level, get_logger, masked
-from mappings import VectorIndex
+from mappings import LANGUAGES, VectorIndex
 
 PREFIX = "INDEXER_"
 FILE = "indexer.toml"
@@ -86,6 +86,11 @@ class Settings(BaseSettings):
         "int8_hnsw",
         "For Elasticsearch: how vectors of a new collection are searched.",
         "be one of int8_hnsw, bbq_hnsw and int8_flat",
+    )
+    language: Annotated[str, _matching("|".join(LANGUAGES))] = _setting(
+        "english",
+        "Of the texts of a new collection: how words are brought to a common form.",
+        "be a language that Elasticsearch has an analyzer for, or 'plain'",
     )
     database: Annotated[str, _matching(r"|(sqlite|postgres(ql)?)(\+\w+)?://\S.*")] = _setting(
         "",

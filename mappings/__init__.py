@@ -12,12 +12,36 @@ KINDS = ("documents", "mentions", "phrases", "topics", "changes")
 SCHEMA = 1  # in `_meta` of every index; raise it when a field changes
 
 VectorIndex = Literal["int8_hnsw", "bbq_hnsw", "int8_flat"]
+# Analyzers that Elasticsearch comes with; "plain" only splits into words and lowers the case.
+LANGUAGES = (
+    *(
+        "english",
+        "plain",
+        "arabic",
+        "armenian",
+        "basque",
+        "bengali",
+        "brazilian",
+        "bulgarian",
+        "catalan",
+        "cjk",
+    ),
+    *("czech", "danish", "dutch", "estonian", "finnish", "french", "galician", "german", "greek", "hindi"),
+    *("hungarian", "indonesian", "irish", "italian", "latvian", "lithuanian", "norwegian", "persian"),
+    *("portuguese", "romanian", "russian", "serbian", "sorani", "spanish", "swedish", "thai", "turkish"),
+)
+PLAIN = {"type": "custom", "tokenizer": "standard", "filter": ["lowercase"]}
 GRAPH = {"m": 16, "ef_construction": 100}
 LEAST_DIMS_BBQ = 64
 
 
 def load_mapping(
-    kind: str, dims: int, *, bundle: str = "", vector_index: VectorIndex = "int8_hnsw"
+    kind: str,
+    dims: int,
+    *,
+    bundle: str = "",
+    vector_index: VectorIndex = "int8_hnsw",
+    language: str = "english",
 ) -> dict[str, Any]:
     """The body that creates an index, ``{"settings": …, "mappings": …}``.
 
@@ -28,8 +52,10 @@ def load_mapping(
         vector_index: How vectors are searched. It is always written out, because the server's own default differs
             between versions and licences.
 
+        language: Of the texts: how words are brought to a common form. One of `LANGUAGES`.
+
     Raises:
-        SettingsError: There is no such kind or vector index, or the vectors are too short for it.
+        SettingsError: There is no such kind, vector index or language, or the vectors are too short for it.
     """
     if kind not in KINDS:
         raise SettingsError(f"There is no mapping '{kind}'. Available: {', '.join(KINDS)}.")
@@ -39,8 +65,47 @@ def load_mapping(
             field["dims"] = dims
             if "index_options" in field:
                 field["index_options"] = _index_options(vector_index, dims)
+    if "analysis" in body["settings"]:
+        _set_language(body, language)
     body["mappings"]["_meta"] |= {"dims": dims, "bundle": bundle, "vector_index": vector_index}
     return body
+
+
+def enrichment(dims: int, vector_index: VectorIndex = "int8_hnsw") -> dict[str, Any]:
+    """The object that `indexer enrich` adds to the mapping of a user's index."""
+    word = {"type": "keyword", "ignore_above": 1024}
+    kept = {"type": "keyword", "index": False, "doc_values": False}
+    vector = {
+        "type": "dense_vector",
+        "element_type": "float",
+        "similarity": "cosine",
+        "index": True,
+        "dims": dims,
+    }
+    return {
+        "dynamic": "strict",
+        "properties": {
+            "topics": {"type": "keyword"},
+            "topic_labels": word,
+            "keyphrases": word,
+            "keyphrases_absent": word,
+            "vector": vector | {"index_options": _index_options(vector_index, dims)},
+            "hash": kept,
+            "bundle": {"type": "keyword"},
+            "run": {"type": "keyword"},
+        },
+    }
+
+
+def _set_language(body: dict[str, Any], language: str) -> None:
+    """The file has the analyzer for English, because it keeps words like "the": other ones are told to."""
+    if language not in LANGUAGES:
+        raise SettingsError(f"The language is '{language}'; it must be one of {', '.join(LANGUAGES)}.")
+    if language == "plain":
+        body["settings"]["analysis"]["analyzer"]["words"] = PLAIN
+    elif language != "english":
+        body["settings"]["analysis"]["analyzer"]["words"] = {"type": language, "stopwords": "_none_"}
+    body["mappings"]["_meta"]["language"] = language
 
 
 def _index_options(vector_index: str, dims: int) -> dict[str, Any]:

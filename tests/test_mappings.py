@@ -11,7 +11,7 @@ import pytest
 
 import mappings
 from indexer.errors import SettingsError
-from mappings import KINDS, SCHEMA, VectorIndex, load_mapping
+from mappings import KINDS, SCHEMA, VectorIndex, enrichment, load_mapping
 
 FOLDER = Path(mappings.__file__).parent
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -49,6 +49,41 @@ def test_vectors_have_a_length_and_never_the_servers_own_index(kind, vector_inde
     assert ("m" in vector["index_options"]) == (vector_index != "int8_flat")
 
 
+@pytest.mark.parametrize(
+    ("language", "analyzer"),
+    [
+        (
+            "english",
+            {
+                "type": "custom",
+                "tokenizer": "standard",
+                "filter": ["lowercase", "asciifolding", "porter_stem"],
+            },
+        ),
+        ("german", {"type": "german", "stopwords": "_none_"}),
+        ("plain", {"type": "custom", "tokenizer": "standard", "filter": ["lowercase"]}),
+    ],
+)
+def test_the_language_chooses_the_analyzer_and_is_kept(language, analyzer):
+    body = load_mapping("documents", 8, language=language)
+    assert body["settings"]["analysis"]["analyzer"]["words"] == analyzer
+    assert body["mappings"]["_meta"]["language"] == language
+    assert (
+        load_mapping("phrases", 8, language=language)["settings"].keys()
+        == load_mapping("phrases", 8)["settings"].keys()
+    )
+
+
+def test_what_is_added_to_a_users_index_is_described():
+    section = README.split("## What is added to a user's index")[1].split("\n## ")[0]
+    described = [
+        name
+        for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    ]
+    assert sorted(described) == sorted(enrichment(8)["properties"])
+
+
 def test_a_call_does_not_change_the_next():
     load_mapping("phrases", 8, bundle="x")["mappings"]["properties"].clear()
     assert load_mapping("phrases", 16)["mappings"]["properties"]["vector"]["dims"] == 16
@@ -58,6 +93,10 @@ def test_a_call_does_not_change_the_next():
     ("arguments", "message"),
     [
         ({"kind": "nothing", "dims": 8}, "no mapping 'nothing'. Available: documents, mentions"),
+        (
+            {"kind": "documents", "dims": 8, "language": "klingon"},
+            "The language is 'klingon'; it must be one of english",
+        ),
         ({"kind": "phrases", "dims": 8, "vector_index": "bbq_hnsw"}, "at least 64 numbers; these have 8"),
         (
             {"kind": "phrases", "dims": 8, "vector_index": "bbq_disk"},

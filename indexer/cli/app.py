@@ -80,6 +80,16 @@ class App:
         collection.progress = self.progress or collection.progress
         return collection
 
+    def existing(self) -> Settings:
+        """The settings of a collection that has been made.
+
+        Raises:
+            NotFound: There is none in the home.
+        """
+        settings = self.settings()
+        self._must_exist(settings)
+        return settings
+
     def _must_exist(self, settings: Settings) -> None:
         from indexer.errors import NotFound
 

@@ -32,6 +32,8 @@ NAMES = {
     "fit topics": "Finding topics",
     "assign": "Choosing keyphrases",
     "consolidate": "Counting phrases",
+    "write back": "Writing to your index",
+    "take back": "Taking back from your index",
     "evaluate": "Evaluating",
     "train": "Training",
 }

@@ -95,6 +95,11 @@ def _of_machine(settings: Settings) -> Iterator[Step]:
 
 
 def _of_collection(app: App, settings: Settings, stack: ExitStack) -> Iterator[Step]:
+    if settings.engine != "local":
+        server = list(_server(settings))
+        yield lambda: iter(server)
+        if any(check.state == "FAIL" for check in server):
+            return
     if not is_there(settings):
         hint = f"Make one: {app.again('index SOURCE')}"
         yield lambda: iter([Check("collection", "OK", f"none yet in {settings.home}", hint)])
@@ -103,6 +108,7 @@ def _of_collection(app: App, settings: Settings, stack: ExitStack) -> Iterator[S
     if isinstance(opened, Check):
         yield lambda: iter([opened])
         return
+    yield lambda: _generations(app, opened)
     yield lambda: _catalog(opened)
     yield lambda: _engine(opened)
     yield lambda: _counts(app, opened)
@@ -304,6 +310,29 @@ def _opened(app: App, settings: Settings, stack: ExitStack) -> Collection | Chec
         return Check("collection", "FAIL", str(error), error.hint)
 
 
+@_guarded("server")
+def _server(settings: Settings) -> Found:
+    from contextlib import closing
+
+    from indexer.engines.elastic.privileges import FOUND, READ, lacking
+    from indexer.engines.opening import connected
+
+    with closing(connected(settings)) as cluster:
+        lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
+        cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
+        version = cluster.version()
+    about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"
+    hint = "docs/elasticsearch.md has the roles of readers, writers and founders."
+    if set(lacks) & set(READ):
+        yield Check("server", "FAIL", f"{about}; this user lacks {', '.join(lacks)}", hint)
+    elif lacks:
+        yield Check(
+            "server", "WARN", f"{about}; this user lacks {', '.join(lacks)}: no new collections", hint
+        )
+    else:
+        yield Check("server", "OK", about)
+
+
 @_guarded("catalog")
 def _catalog(collection: Collection) -> Found:
     from indexer.catalog.tables import SCHEMA
@@ -316,10 +345,14 @@ def _catalog(collection: Collection) -> Found:
 def _engine(collection: Collection) -> Found:
     import sqlite3
 
+    from indexer.engines.elastic import ElasticEngine
     from indexer.engines.local import LocalEngine
 
     info = collection.engine.info()
     yield Check("engine", "OK", f"{info.description}, {size(info.bytes)}")
+    if isinstance(collection.engine, ElasticEngine):
+        for problem in collection.engine.problems():
+            yield Check("engine", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
     if not isinstance(collection.engine, LocalEngine):
         return
     file = collection.engine.path / "collection.sqlite"
@@ -337,6 +370,28 @@ def _engine(collection: Collection) -> Found:
             "integrity", "FAIL", f"{file} is damaged: {answer}",
             f"Put back a copy of {collection.settings.home}, or move it away and index again.",
         )  # fmt: skip
+
+
+@_guarded("generations")
+def _generations(app: App, collection: Collection) -> Found:
+    from contextlib import closing
+
+    from indexer.engines.opening import open_generations
+
+    with closing(open_generations(collection.settings)) as generations:
+        found = generations.all()
+    live = next((generation.number for generation in found if generation.state == "live"), 0)
+    kept = sum(generation.state == "kept" for generation in found)
+    yield Check("generations", "OK", f"{live} is live{f', {kept} kept' if kept else ''}")
+    busy = collection.catalog.lock_holder(collection.name)
+    for generation in found:
+        if generation.state == "unfinished" and not busy:
+            yield Check(
+                "generations",
+                "WARN",
+                f"{generation.number} was left unfinished, {size(generation.bytes)}",
+                f"No run owns it. Remove it: {app.again(f'generations remove {generation.number}')}",
+            )
 
 
 @_guarded("counts")

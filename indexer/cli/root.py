@@ -14,6 +14,7 @@ from indexer.cli.lazy import LazyGroup
 SECTIONS = {
     "Read and mine": {
         "index": "indexer.cli.index:index",
+        "enrich": "indexer.cli.enrich:enrich",
         "plan": "indexer.cli.plan:plan",
         "retry": "indexer.cli.retry:retry",
     },
@@ -28,6 +29,7 @@ SECTIONS = {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",
         "worker": "indexer.cli.worker:worker",
+        "generations": "indexer.cli.generations:generations",
         "models": "indexer.cli.models:models",
         "train": "indexer.cli.train:train",
         "evaluate": "indexer.cli.evaluate:evaluate",

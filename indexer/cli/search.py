@@ -47,6 +47,8 @@ FRAGMENTS_SHOWN = 2
               help="Count the values of a field: topic, keyphrase or one of your own. May be repeated.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Which page.")
+@click.option("--all", "everything", is_flag=True,
+              help="List all documents with the words, without an end; with --json.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Say of each document what it was found by.")
 @json_option
 @pass_app
@@ -58,6 +60,7 @@ def search(
     facets: tuple[str, ...],
     limit: int,
     page: int,
+    everything: bool,
     why: bool,
     as_json: bool,
 ) -> None:
@@ -73,7 +76,15 @@ def search(
       indexer search '"solar wind" -earth magnet*' --mode words
       indexer search 'robots that learn' --topic robotics --where 'year>=2015' --why
       indexer search --facet label --limit 1
+      indexer search wind --all --json > all.json
     """
+    if everything:
+        if not as_json or mode == "meaning":
+            raise click.UsageError(
+                "--all lists what is found by words, as JSON: add --json, leave out --mode meaning."
+            )
+        _list_all(app, " ".join(query), filters)
+        return
     with app.collection() as collection:
         results = collection.search(
             " ".join(query), mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
@@ -171,6 +182,18 @@ def _facet(facet: Facet) -> str:
         for value, label, number in facet.values
     ]
     return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
+
+
+def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:
+    """One JSON array, written as the documents come."""
+    with app.collection() as collection:
+        labels = plain.labels_of(collection.topics())
+        before = "[\n"
+        for hit in collection.scan(query, filters=filters):
+            click.echo(before, nl=False)
+            print_json(_hit_json(hit, labels, None))
+            before = ","
+    click.echo("]" if before == "," else "[]")
 
 
 # -- for programs -------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
 WATCH_EVERY = 2.0  # seconds
-COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "failed", "documents")
+COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 
 
 @command()

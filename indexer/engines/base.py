@@ -25,6 +25,7 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
+FEWEST = 2  # documents that a special keyphrase stands in, at least
 LONGEST_VALUE = 1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
 
 
@@ -105,6 +106,31 @@ class SearchAnswer:
 
 
 @dataclass(frozen=True)
+class Special:
+    """A keyphrase that is more frequent in some documents than in all."""
+
+    keyphrase: str
+    documents: int  # of those looked at
+    everywhere: int  # of all mined documents
+    score: float  # JLH: see `jlh`
+
+
+def jlh(share: float, everywhere: float) -> float:
+    """How much more frequent something is in a part than in the whole: what is gained times how many times it is.
+
+    Args:
+        share: Of the documents looked at that have it, 0 to 1.
+        everywhere: Of all documents that have it, above 0.
+
+    Returns:
+        At least 0; 0 when it is not more frequent.
+
+    Source: the default of Elasticsearch's `significant_terms`, so that both engines give the same.
+    """
+    return max(0.0, share - everywhere) * share / everywhere
+
+
+@dataclass(frozen=True)
 class Fragment:
     """A piece of a field with the matched ranges in it, as offsets into `text`."""
 
@@ -147,6 +173,8 @@ class EngineInfo:
 
 class Engine(Protocol):
     """Store and search one collection. Errors are `SearchError` and its children."""
+
+    dims: int  # of the vectors
 
     # -- writing ---------------------------------------------------------------------------------------------
 
@@ -240,8 +268,8 @@ class Engine(Protocol):
     def changed_phrases(self) -> Iterator[str]:
         """Phrases whose mention rows (or their topic or choice) changed since their phrase row was last written.
 
-        `write_phrases` and `delete_phrases` take a phrase off this list; everything else that touches mention rows
-        puts it on.
+        `write_phrases` and `delete_phrases` take a phrase off this list, unless it was put there again after this
+        object read its mentions (`mentions_by_phrase`); everything else that touches mention rows puts it on.
         """
         ...
 
@@ -258,6 +286,23 @@ class Engine(Protocol):
     # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> SearchAnswer: ...
+
+    def scan(
+        self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
+    ) -> Iterator[tuple[str, float]]:
+        """All documents that match, with their scores: as `search` ranks them, and no end at 10,000.
+
+        They are those of the moment when the first is asked for. Without words all under the filters, by id.
+        """
+        ...
+
+    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+        """What is special about the mined documents under the filters: keyphrases that are more frequent there.
+
+        Most telling first; equal ones by number of documents, then by text without case. Those of a single document tell
+        nothing, and are left out.
+        """
+        ...
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from indexer.engines.base import Engine
+from indexer.engines.generations import Generations
 from indexer.errors import NotFound
 from indexer.settings import Settings
+
+if TYPE_CHECKING:
+    from indexer.engines.elastic.cluster import Cluster
 
 
 def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine:
@@ -20,6 +26,7 @@ def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine
     """
     if settings.engine == "local":
         from indexer.engines.local import LocalEngine
+        from indexer.engines.local.generations import live_folder
 
         if not create and not settings.collection_folder.exists():
             raise NotFound(
@@ -27,15 +34,11 @@ def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine
                 hint="Make one: indexer index SOURCE. Or name another place: --home PATH",
             )
         settings.make_home()
-        return LocalEngine(settings.collection_folder, dims)
+        folder = live_folder(settings.collection_folder)
+        return LocalEngine(folder, dims, language=settings.language)
     from indexer.engines.elastic import ElasticEngine
-    from indexer.engines.elastic.cluster import connect
 
-    cluster = connect(
-        settings.engine,
-        credentials=settings.credentials.get_secret_value(),
-        certificates=settings.certificates,
-    )
+    cluster = connected(settings)
     try:
         return ElasticEngine(
             cluster,
@@ -44,8 +47,37 @@ def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine
             dims,
             bundle=settings.bundle,
             vector_index=settings.vector_index,
+            language=settings.language,
             create=create,
         )
     except BaseException:
         cluster.close()
         raise
+
+
+def open_generations(settings: Settings) -> Generations:
+    """The generations of the settings' collection, whatever encoder the settings name."""
+    if settings.engine == "local":
+        from indexer.engines.local.generations import LocalGenerations
+
+        return LocalGenerations(settings.collection_folder, language=settings.language)
+    from indexer.engines.elastic.generations import ElasticGenerations
+
+    return ElasticGenerations(
+        lambda: connected(settings),
+        settings.index_prefix,
+        settings.collection,
+        vector_index=settings.vector_index,
+        language=settings.language,
+    )
+
+
+def connected(settings: Settings) -> Cluster:
+    """A connection to the cluster of the settings; nothing is sent yet."""
+    from indexer.engines.elastic.cluster import connect
+
+    return connect(
+        settings.engine,
+        credentials=settings.credentials.get_secret_value(),
+        certificates=settings.certificates,
+    )

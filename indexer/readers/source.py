@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 from indexer.errors import InputError
 
 STDIN = "-"
+SCHEME = "elasticsearch:"  # what the source of a document begins with that was read from a user's index
 BUFFER = 1 << 16  # bytes; also how many can be looked at before reading
 _GZIP = b"\x1f\x8b"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

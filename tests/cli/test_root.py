@@ -155,7 +155,7 @@ def test_a_run_that_was_stopped_by_hand_is_interrupted_and_can_go_on(
 
     write(tmp_path / "docs.jsonl", corpus(6))
     with monkeypatch.context() as patch:
-        patch.setattr("indexer.pipeline.encode_documents", interrupted)
+        patch.setattr("indexer.mining.encode_documents", interrupted)
         assert run("index", "docs.jsonl", home=home).exit_code == 130
     assert "interrupted" in run("status", home=home).stdout
     shown = run("index", "docs.jsonl", home=home).stdout

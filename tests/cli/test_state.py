@@ -69,7 +69,7 @@ def test_doctor_of_a_healthy_collection(states, indexed):
     assert {name: check["state"] for name, check in found.items() if check["state"] == "FAIL"} == {}
     assert set(found) == {
         "python", "packages", "home", "disk", "sqlite", "threads", "tagger", "model", "encoder", "catalog",
-        "engine", "integrity", "counts", "lock", "last run", "dead letters",
+        "engine", "generations", "integrity", "counts", "lock", "last run", "dead letters",
     }  # fmt: skip
     assert found["tagger"]["found"] == "plain-0"
     assert found["encoder"]["found"].startswith("hash@00000000+test, ")

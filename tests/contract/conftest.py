@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -18,17 +19,29 @@ from services.elastic import elasticsearch, no_indices
 from indexer.engines.base import Engine
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic.cluster import connect
+from indexer.engines.elastic.generations import ElasticGenerations
+from indexer.engines.generations import Generations
 from indexer.engines.local import LocalEngine
+from indexer.engines.local.generations import LocalGenerations
 
-Opener = Callable[[Path], AbstractContextManager[Engine]]
+
+@dataclass(frozen=True)
+class Opened:
+    """An empty collection, and the generations of it."""
+
+    engine: Engine
+    generations: Generations
+
+
+Opener = Callable[[Path], AbstractContextManager[Opened]]
 
 
 @contextmanager
 def _local() -> Iterator[Opener]:
     @contextmanager
-    def opened(folder: Path) -> Iterator[Engine]:
+    def opened(folder: Path) -> Iterator[Opened]:
         engine = LocalEngine(folder / "collection", DIMS)
-        yield engine
+        yield Opened(engine, LocalGenerations(folder / "collection"))
         engine.close()
 
     yield opened
@@ -39,12 +52,14 @@ def _elastic(version: str) -> Iterator[Opener]:
     numbers = count(1)
 
     @contextmanager
-    def opened(folder: Path) -> Iterator[Engine]:
+    def opened(folder: Path) -> Iterator[Opened]:
         url = elasticsearch(version)
         prefix = f"test-{folder.name[:40].lower()}-{next(numbers)}"
         engine = ElasticEngine(connect(url), prefix, "main", DIMS)
-        yield engine
+        generations = ElasticGenerations(lambda: connect(url), prefix, "main")
+        yield Opened(engine, generations)
         engine.close()
+        generations.close()
         no_indices(url, f"{prefix}-*")
 
     yield opened
@@ -70,7 +85,18 @@ def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
 
 
 @pytest.fixture
-def engine(opener: Opener, tmp_path: Path) -> Iterator[Engine]:
+def opened(opener: Opener, tmp_path: Path) -> Iterator[Opened]:
+    with opener(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def engine(opened: Opened) -> Engine:
     """An empty collection."""
-    with opener(tmp_path) as engine:
-        yield engine
+    return opened.engine
+
+
+@pytest.fixture
+def generations(opened: Opened) -> Generations:
+    """The generations of the empty collection: one."""
+    return opened.generations

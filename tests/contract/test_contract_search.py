@@ -304,6 +304,20 @@ def test_half_a_character_is_found_nowhere_and_is_no_error(energy):
     energy.delete_phrases([odd])
 
 
+def test_a_scan_gives_what_a_search_ranks(energy):
+    query = words("heat", "solar", "tax", require_all=False)
+    for given_, filters in (
+        (query, ()),
+        (query, (Filter("lang", "=", "en"),)),
+        (None, (Filter("year", "<", 2021),)),
+    ):
+        ranking = energy.search(SearchRequest(words=given_, filters=filters)).words
+        scanned = list(energy.scan(given_, filters))
+        assert [id_ for id_, _ in scanned] == list(ranking.ids)
+        assert [score for _, score in scanned] == pytest.approx(list(ranking.scores))
+    assert list(energy.scan(words("nowhere"))) == []
+
+
 # -- facets ------------------------------------------------------------------------------------------------
 
 
@@ -326,6 +340,34 @@ def test_facets_count_what_matches_words_and_filters(energy):
         SearchRequest(words=words("pump"), filters=(Filter("year", "=", 2019),), facets=("topic", "lang"))
     )
     assert answer.facets == {"topic": (("t-000001", 1),), "lang": (("en", 1),)}
+
+
+def test_special_keyphrases_are_more_frequent_here_than_elsewhere(engine):
+    """Ten mined documents, four with the topic.
+
+    wind: 3 of 4 here, 3 of 10 everywhere: (.75 - .3) * .75 / .3 = 1.125. solar: 2 of 4, 4 of 10: (.5 - .4) * .5 / .4 =
+    0.125. noise: 4 of 4, 10 of 10: 0. rare: one document. Not mined documents count for nothing.
+    """
+    having = {"wind": "abc", "Solar": "ab", "solar": "ef", "noise": "abcdefghij", "rare": "a"}
+    engine.store([document(id_) for id_ in "abcdefghijkl"])
+    engine.write_mined(
+        [
+            mined(
+                id_,
+                topics=(("t-000001", 1.0),) if id_ in "abcd" else (),
+                keyphrases=tuple(keyphrase(text) for text, ids in having.items() if id_ in ids),
+            )
+            for id_ in "abcdefghij"
+        ]
+    )
+    found = engine.special_keyphrases((Filter("topic", "=", "t-000001"),))
+    assert [(s.keyphrase.casefold(), s.documents, s.everywhere) for s in found] == [
+        ("wind", 3, 3),
+        ("solar", 2, 4),
+    ]
+    assert [s.score for s in found] == pytest.approx([1.125, 0.125])
+    assert len(engine.special_keyphrases((Filter("topic", "=", "t-000001"),), limit=1)) == 1
+    assert engine.special_keyphrases((Filter("topic", "=", "t-000009"),)) == []
 
 
 def test_facets_with_a_vector_count_all_under_the_filters(energy):

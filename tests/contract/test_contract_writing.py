@@ -361,6 +361,26 @@ def test_phrases_whose_mentions_changed_are_listed_until_they_are_written(engine
     assert changed() == ["p-w"]
 
 
+@pytest.mark.parametrize("asked", [["p-gone", "p-x"], None])
+def test_a_phrase_that_changes_while_it_is_consolidated_stays_on_the_list(engine, asked):
+    engine.store([document("a"), document("b"), document("c")])
+    engine.write_mined(
+        [mined("a", mentions=(mention("a", "x"),)), mined("b", mentions=(mention("b", "gone"),))]
+    )
+    engine.delete(["b"])
+    groups = list(engine.mentions_by_phrase(asked))
+    assert [row.document_id for group in groups for row in group] == ["a"]
+    engine.write_mined(
+        [mined("c", mentions=(mention("c", "x"), mention("c", "gone")))]
+    )  # too late to be read
+    engine.write_phrases([phrase("x", documents=1)])
+    engine.delete_phrases(["p-gone"] if asked else [])
+    assert sorted(engine.changed_phrases()) == ["p-gone", "p-x"]
+    assert len(list(engine.mentions_by_phrase(["p-gone", "p-x"]))) == 2
+    engine.write_phrases([phrase("x"), phrase("gone", documents=1)])
+    assert list(engine.changed_phrases()) == []
+
+
 def test_topics_replace_the_ones_before(engine):
     engine.write_topics([topic("t-000001"), topic("t-000002")])
     engine.write_topics([topic("t-000003", 5, "Wärme"), topic("t-000001", 5), topic("t-000009", 8)])

@@ -10,6 +10,7 @@ import atexit
 import os
 import pwd
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,7 @@ def started(
     settings: Mapping[str, Any] | None = None,
     *,
     setup: Callable[[Path, Run], None] | None = None,
+    certificates: Path | None = None,
 ) -> Iterator[Server]:
     """Start a server with an empty data folder, as another user when we are root; leave nothing behind.
 
@@ -99,6 +101,7 @@ def started(
         settings: Added to (or replacing) those in `PLAIN`.
         setup: Called before the start with the configuration folder and a function that runs a program of the
             distribution: name, arguments, and what to type into it.
+        certificates: PEM file of the authority, when the server speaks TLS.
     """
     folder = Path(tempfile.mkdtemp(prefix="indexer-elasticsearch-"))
     try:
@@ -130,7 +133,7 @@ def started(
                 stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=environment,
             )  # fmt: skip
         try:
-            yield Server(_ready(process, folder), folder / "config", process)
+            yield Server(_ready(process, folder, certificates), folder / "config", process)
         finally:
             process.communicate()  # its input ends, and it ends the server
     finally:
@@ -161,22 +164,25 @@ def _unprivileged(folder: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _ready(process: subprocess.Popen[bytes], folder: Path) -> str:
+def _ready(process: subprocess.Popen[bytes], folder: Path, certificates: Path | None) -> str:
     """Wait until it answers; returns its URL."""
     ports = folder / "logs" / "http.ports"
     end = time.monotonic() + STARTED_WITHIN
     while time.monotonic() < end and process.poll() is None:
         addresses = ports.read_text(encoding="utf-8").split() if ports.is_file() else []
-        if addresses and _answers(url := f"http://{addresses[0]}"):
+        scheme = "https" if certificates else "http"
+        if addresses and _answers(url := f"{scheme}://{addresses[0]}", certificates):
             return url
         time.sleep(0.3)
     output = (folder / "output").read_text(encoding="utf-8", errors="replace")[-3000:]
     raise RuntimeError(f"Elasticsearch did not start within {STARTED_WITHIN} seconds:\n{output}")
 
 
-def _answers(url: str) -> bool:
+def _answers(url: str, certificates: Path | None) -> bool:
+    trusted = ssl.create_default_context(cafile=certificates) if certificates else None
     try:
-        with urlopen(f"{url}/_cluster/health?wait_for_status=yellow&timeout=2s", timeout=10):
+        health = f"{url}/_cluster/health?wait_for_status=yellow&timeout=2s"
+        with urlopen(health, timeout=10, context=trusted):
             return True
     except HTTPError as error:
         return error.code == 401  # security is on: somebody is there to refuse us

@@ -56,6 +56,9 @@ def rendered(details: TopicDetails) -> str:
             ]
         )
     ]
+    if details.special:
+        telling = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.special]
+        blocks.append(table(telling, head=("special here", "documents, of all with it"), right=(1,)))
     if details.documents:
         rows = [(percent(_weight(d, topic.id)), clean(plain.name_of(d.document)), clean(d.document.id))
                 for d in details.documents]  # fmt: skip
@@ -101,6 +104,15 @@ def _as_json(details: TopicDetails) -> dict[str, Any]:
         "top_documents": [
             {**plain.document(d.document), "weight": plain.rounded(_weight(d, details.topic.id))}
             for d in details.documents
+        ],
+        "special": [
+            {
+                "keyphrase": s.keyphrase,
+                "documents": s.documents,
+                "everywhere": s.everywhere,
+                "score": plain.rounded(s.score),
+            }
+            for s in details.special
         ],
         "history": [
             {

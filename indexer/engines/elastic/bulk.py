@@ -25,17 +25,28 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 Guard = tuple[int, int]  # sequence number and primary term that the row had when it was read
 
 
+def guard_of(row: Mapping[str, Any]) -> Guard:
+    """The state of a row that was read, from a hit or from an item of an answer to `mget`."""
+    return row["_seq_no"], row["_primary_term"]
+
+
 @dataclass(frozen=True)
 class Action:
-    """One row to write or remove. `update` replaces the fields of `body` in a row that is there."""
+    """One row to write or remove. `update` replaces the fields of `body` in a row that is there.
+
+    Attributes:
+        guard: Only this state of the row; when another write was there first, it fails as a conflict.
+        ours: The index is behind an alias of ours; nothing is written when the alias has gone.
+        routing: Where a row of an index that is not ours lies.
+    """
 
     kind: Literal["index", "update", "delete"]
     index: str
     id: str
     body: Mapping[str, Any] | None = None
-    guard: Guard | None = (
-        None  # an update of just this state of the row; refused when another one was there first
-    )
+    guard: Guard | None = None
+    ours: bool = True
+    routing: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +119,12 @@ def _encoded(action: Action) -> _Lines:
         head["if_seq_no"], head["if_primary_term"] = action.guard
     elif action.kind == "update":
         head["retry_on_conflict"] = CONFLICTS
+    if not action.ours:
+        head["require_alias"] = False
+        if action.kind == "index":
+            head["pipeline"] = "_none"  # what is written back has been through it already
+    if action.routing is not None:
+        head["routing"] = action.routing
     lines = [_ENCODER.encode({action.kind: head})]
     if action.body is not None:
         lines.append(_ENCODER.encode({"doc": action.body} if action.kind == "update" else action.body))

@@ -34,7 +34,7 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
             system trusts. Certificates are always verified.
 
     Raises:
-        SettingsError: A file cannot be read, or the URL has no host.
+        SettingsError: A file cannot be read, the URL has no host, or certificates are given for one without TLS.
     """
     parts = urlsplit(url)
     if not parts.hostname:
@@ -53,6 +53,11 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
     elif secret:
         options["api_key"] = secret
     if certificates:
+        if parts.scheme != "https":
+            raise SettingsError(
+                f"There are certificates for {address}, whose address begins with http://: nothing would be encrypted.",
+                hint="Is INDEXER_ENGINE to begin with https://? Or is INDEXER_CERTIFICATES not for this server?",
+            )
         if not Path(certificates).expanduser().is_file():
             raise SettingsError(
                 f"The certificates are to be read from '{certificates}'; there is no such file."

@@ -15,12 +15,15 @@ from indexer.engines.base import (
     Refused,
     SearchAnswer,
     SearchRequest,
+    Special,
     WordQuery,
 )
 from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.checkup import Problem, problems
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, prepare
+from indexer.engines.elastic.marks import Marks
 from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.storable import bindable, unencodable
@@ -54,7 +57,9 @@ class ElasticEngine:
         dims: Length of the vectors.
         bundle: Encoder that the vectors will come from; noted in new indices.
         vector_index: How vectors are searched, in new indices.
+        language: Of the texts.
         create: Make the indices when there are none.
+        names: Of another generation than the live one.
 
     Raises:
         NotFound: There is no collection, and none is to be made.
@@ -71,15 +76,24 @@ class ElasticEngine:
         *,
         bundle: str = "",
         vector_index: VectorIndex = "int8_hnsw",
+        language: str = "english",
         create: bool = True,
+        names: Names | None = None,
     ) -> None:
-        self.names = Names.of(prefix, collection)
+        self.names = names or Names.of(prefix, collection)
         self.dims = dims
         self._cluster = cluster
         self._vector_index = prepare(
-            cluster, self.names, dims, create=create, bundle=bundle, vector_index=vector_index
+            cluster,
+            self.names,
+            dims,
+            create=create,
+            bundle=bundle,
+            vector_index=vector_index,
+            language=language,
         )
         self._fresh = Freshness(cluster)
+        self._marks = Marks(cluster, self.names, self._fresh)
         self._writer = Writer(cluster, self.names, dims, self._fresh)
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -112,12 +126,12 @@ class ElasticEngine:
         self._fresh.must(
             Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
         )
-        self._fresh.must(Action("delete", self.names.changes, id_) for id_ in batch)
+        self._marks.settle(batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, PHRASES_AT_ONCE):
-            for index in (self.names.phrases, self.names.changes):
-                self._fresh.must(Action("delete", index, id_) for id_ in rows.usable(batch))
+            self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in rows.usable(batch))
+            self._marks.settle(rows.usable(batch))
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
         topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
@@ -134,6 +148,10 @@ class ElasticEngine:
         with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
             self._fresh.refresh(*self.names.all, insist=False)
         self._cluster.close()
+
+    def problems(self) -> Iterator[Problem]:
+        """What would stop a run, or should be known; for `indexer doctor`."""
+        return problems(self._cluster, self.names)
 
     def _labels(self) -> dict[str, str]:
         """Topic id ► readable name."""
@@ -201,7 +219,16 @@ class ElasticEngine:
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
-        self._fresh.refresh(self.names.mentions)
+        if phrase_ids is None:
+            yield from self._marks.noted_before(self._by_phrase(None, limit))
+            return
+        for some in batches(sorted(rows.usable(phrase_ids)), MOST_TERMS):
+            self._marks.note(some)
+            yield from self._by_phrase(some, limit)
+
+    def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
+        # What others have written too: its mark may have been noted, and goes when the phrase is written.
+        self._fresh.refresh_all(self.names.mentions)
         yield from mentions.by_phrase(self._cluster, self.names, phrase_ids, limit)
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
@@ -249,6 +276,16 @@ class ElasticEngine:
     def search(self, request: SearchRequest) -> SearchAnswer:
         self._fresh.refresh(self.names.documents)
         return search.search(self._cluster, self.names, request, self.dims, self._vector_index)
+
+    def scan(
+        self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
+    ) -> Iterator[tuple[str, float]]:
+        self._fresh.refresh(self.names.documents)
+        return search.scan(self._cluster, self.names, words, filters)
+
+    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+        self._fresh.refresh(self.names.documents)
+        return search.special(self._cluster, self.names, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -13,17 +13,25 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import translated
 from indexer.errors import MappingMismatch, NotFound, SearchError
 from indexer.log import get_logger
-from mappings import KINDS, SCHEMA, VectorIndex, load_mapping
+from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
 
 FIRST = 1
-PLAIN_FILTERS = ["lowercase"]  # of the analyzer, where a server lacks the others
+NEXT = ".next"  # in the aliases of a generation that is being made; no name of a collection has a dot
 
 
 @dataclass(frozen=True)
 class Names:
-    """Aliases of one collection. The indices behind them carry the number of their generation: ``…-000001``."""
+    """Aliases of one collection. The indices behind them carry the number of their generation: ``…-000001``.
+
+    Attributes:
+        slot: `NEXT` for the aliases of a generation that is being made.
+        number: Of a generation that is kept. It has no aliases: its indices are named as they are, so it can be read,
+            and no write reaches it.
+    """
 
     stem: str
+    slot: str = ""
+    number: int = 0
 
     @classmethod
     def of(cls, prefix: str, collection: str) -> Names:
@@ -33,11 +41,19 @@ class Names:
             lower += f"-{sha256(collection.encode()).hexdigest()[:8]}"
         return cls(f"{prefix}-{lower}")
 
+    def next(self) -> Names:
+        """Of the generation that is being made."""
+        return replace(self, slot=NEXT)
+
+    def at(self, number: int) -> Names:
+        """Of a generation that is kept."""
+        return replace(self, number=number)
+
     def alias(self, kind: str) -> str:
-        return f"{self.stem}-{kind}"
+        return self.generation(kind, self.number) if self.number else f"{self.stem}{self.slot}-{kind}"
 
     def generation(self, kind: str, number: int) -> str:
-        return f"{self.alias(kind)}-{number:06d}"
+        return f"{self.stem}-{kind}-{number:06d}"
 
     @property
     def documents(self) -> str:
@@ -65,7 +81,14 @@ class Names:
 
 
 def prepare(
-    cluster: Cluster, names: Names, dims: int, *, create: bool, bundle: str, vector_index: VectorIndex
+    cluster: Cluster,
+    names: Names,
+    dims: int,
+    *,
+    create: bool,
+    bundle: str,
+    vector_index: VectorIndex,
+    language: str,
 ) -> str:
     """Make the indices that are missing, and check all of them.
 
@@ -88,8 +111,8 @@ def prepare(
     missing = [kind for kind in KINDS if names.alias(kind) not in there]
     if missing and create:
         for kind in missing:
-            body = load_mapping(kind, dims, bundle=bundle, vector_index=vector_index)
-            _create(cluster, names, kind, body)
+            body = load_mapping(kind, dims, bundle=bundle, vector_index=vector_index, language=language)
+            create_index(cluster, names, kind, FIRST, body)
         there = _mappings(cluster, names)
     for kind in KINDS:
         alias = names.alias(kind)
@@ -98,12 +121,15 @@ def prepare(
                 f"The collection '{names.stem}' at {cluster.where} has no index '{alias}'.",
                 hint="Index again: indexer index SOURCE makes what is missing.",
             )
-        _check(names, kind, there[alias], dims)
+        _check(names, kind, there[alias], dims, language)
     return str(there[names.documents]["_meta"]["vector_index"])
 
 
 def _mappings(cluster: Cluster, names: Names) -> dict[str, Mapping[str, Any]]:
     """Alias ► mapping of the index that it points at."""
+    if names.number:
+        found = cluster.ask(cluster.client.indices.get_mapping, index=names.all)
+        return {index: entry["mappings"] for index, entry in found.items()}
     # Of several names, those that are missing make it a 404, with the others in the body all the same.
     lenient = cluster.client.options(ignore_status=404)
     answer = cluster.ask(lenient.indices.get_alias, name=names.all)
@@ -123,8 +149,12 @@ def _mappings(cluster: Cluster, names: Names) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _create(cluster: Cluster, names: Names, kind: str, body: dict[str, Any]) -> None:
-    index = names.generation(kind, FIRST)
+def create_index(cluster: Cluster, names: Names, kind: str, number: int, body: dict[str, Any]) -> bool:
+    """Make an index with its alias. Returns False when it was there already.
+
+    A server that lacks the analyzer makes do with a plain one: `_meta` says so.
+    """
+    index = names.generation(kind, number)
     try:
         with translated(cluster.where):
             cluster.client.indices.create(
@@ -138,15 +168,18 @@ def _create(cluster: Cluster, names: Names, kind: str, body: dict[str, Any]) -> 
         if not isinstance(cause, BadRequestError):
             raise
         if cause.error == "resource_already_exists_exception":
-            return  # another process was faster
-        if "failed to find filter" not in str(error) or "analysis" not in body["settings"]:
+            return False
+        lacking = "failed to find filter" in str(error) or "Unknown analyzer type" in str(error)
+        if not lacking or "analysis" not in body["settings"]:
             raise
         get_logger(__name__).warning("analyzer_reduced", index=index, reason=str(error))
-        body["settings"]["analysis"]["analyzer"]["words"]["filter"] = PLAIN_FILTERS
-        _create(cluster, names, kind, {**body, "settings": {**body["settings"]}})
+        body["settings"]["analysis"]["analyzer"]["words"] = PLAIN
+        body["mappings"]["_meta"]["analyzer"] = "plain"
+        return create_index(cluster, names, kind, number, body)
+    return True
 
 
-def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int) -> None:
+def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int, language: str) -> None:
     """Refuse an index that is not ours, newer than us, for other vectors, or changed by a template."""
     alias = names.alias(kind)
     meta = mapping.get("_meta") or {}
@@ -166,6 +199,12 @@ def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int) -> No
             hint="Use the bundle that it was indexed with, or index into a new collection.",
             stored=meta.get("dims"),
             expected=dims,
+        )
+    if kind == "documents" and meta.get("language", "english") != language:
+        found = meta.get("language", "english")
+        raise MappingMismatch(
+            f"The collection '{names.stem}' was made for texts in {found}, the setting language is {language}.",
+            hint=f"Set INDEXER_LANGUAGE={found}, or index into a new collection.",
         )
     if mapping.get("dynamic") != "strict":
         raise MappingMismatch(

@@ -18,7 +18,6 @@ from indexer.engines.elastic.search import DEEPEST, cosine, near_rows
 from indexer.records import MentionRow, Vector
 
 DOCUMENTS_AT_ONCE = 250
-MOST_TERMS = 10_000  # phrases in one query; servers take 65,536
 MOST_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 Query = dict[str, Any]
 
@@ -39,19 +38,14 @@ def of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) -> list[Men
 def by_phrase(
     cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int
 ) -> Iterator[list[MentionRow]]:
-    """Groups in order of phrase id; at most `limit` rows of each carry their vector."""
-    parts: Iterable[Query]
-    if ids is None:
-        parts = [{"match_all": {}}]
-    else:
-        parts = ({"terms": {"phrase_id": some}} for some in batches(sorted(rows.usable(ids)), MOST_TERMS))
-    for query in parts:
-        hits = stream(
-            cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vector="vector"
-        )
-        joined = _joined(cluster, names, _limited(hits, limit))
-        for _, group in groupby(joined, key=lambda row: row.phrase_id):
-            yield list(group)
+    """Groups in order of phrase id, of all when `ids` is None; at most `limit` rows of each carry their vector."""
+    query: Query = {"match_all": {}} if ids is None else {"terms": {"phrase_id": list(ids)}}
+    hits = stream(
+        cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vector="vector"
+    )
+    joined = _joined(cluster, names, _limited(hits, limit))
+    for _, group in groupby(joined, key=lambda row: row.phrase_id):
+        yield list(group)
 
 
 def _limited(hits: Iterable[Row], limit: int) -> Iterator[tuple[Row, Vector | None]]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.elastic.bulk import Action, Failure, Guard, require, send
+from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, require, send
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
@@ -57,8 +57,13 @@ class Freshness:
         """Take it that other processes have written to these, too."""
         self._stale |= set(indices)
 
+    def refresh_all(self, *indices: str) -> None:
+        """Make visible what anybody has written there."""
+        self._stale -= set(indices)
+        self._cluster.insist(lambda: self._refresh(set(indices)))
+
     def refresh(self, *indices: str, insist: bool = True) -> None:
-        """Make what was written visible to searches.
+        """Make what this process has written visible to searches.
 
         Args:
             insist: Wait for a server that is away.
@@ -116,10 +121,7 @@ def versions_by_id(
     found: dict[str, Version] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
         hits = cluster.insist(partial(_hits_by_id, cluster, index, some, fields))
-        found |= {
-            hit["_id"]: Version(hit.get("_source", {}), (hit["_seq_no"], hit["_primary_term"]))
-            for hit in hits
-        }
+        found |= {hit["_id"]: Version(hit.get("_source", {}), guard_of(hit)) for hit in hits}
     return found
 
 
@@ -170,14 +172,16 @@ def stream(
     sort: Sequence[str],
     fields: Sequence[str] | None = None,
     vector: str | None = None,
+    guards: bool = False,
     page: int = PAGE,
 ) -> Generator[Row, None, None]:
     """All hits in order, as they were when the stream began, however long it is read.
 
     Args:
-        sort: Fields, ascending.
+        sort: Fields, ascending; `_score`, the highest first.
         fields: Of the rows; all when None.
         vector: Name of the vector field, when it is wanted.
+        guards: Hits tell which state of the row was read; see `guard_of`.
     """
     opened = cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"]
     after: list[Any] | None = None
@@ -186,11 +190,12 @@ def stream(
             answer = cluster.search(
                 query=query,
                 size=page,
-                sort=[{name: "asc"} for name in sort],
+                sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
                 search_after=after,
                 pit={"id": opened, "keep_alive": KEEP_ALIVE},
                 source=_source(fields),
                 fields=[{"field": vector}] if vector else None,
+                seq_no_primary_term=guards,
                 track_total_hits=False,
             )
             opened = answer["pit_id"]

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from indexer.batches import batches
-from indexer.engines.base import Fragment, Ranking, SearchAnswer, SearchRequest, WordQuery
+from indexer.engines.base import (
+    FEWEST,
+    Filter,
+    Fragment,
+    Ranking,
+    SearchAnswer,
+    SearchRequest,
+    Special,
+    WordQuery,
+)
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.reading import NEVER_IN_SOURCE, vector_of
+from indexer.engines.elastic.reading import NEVER_IN_SOURCE, stream, vector_of
 from indexer.engines.fragments import marks_in, pieces, worth
 from indexer.engines.storable import restored
 from indexer.errors import MappingMismatch
@@ -29,6 +38,7 @@ OVERSAMPLE = {
     "bbq_hnsw": 3.0,
     "int8_flat": 2.0,
 }  # of which the best are scored in full precision
+LEAST_SPECIAL = 100  # special keyphrases that are asked for, at least
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
@@ -84,6 +94,55 @@ def _by_words(hits: Query, scored: bool) -> Ranking:
         tuple(hit["_score"] if scored else 0.0 for hit in hits["hits"]),
         int(hits["total"]["value"]),
     )
+
+
+def scan(
+    cluster: Cluster, names: Names, words: WordQuery | None, filters: Sequence[Filter]
+) -> Iterator[tuple[str, float]]:
+    """All documents that match, page by page over one point in time."""
+    query, scored = queries.of_words(words) if words else ({"match_all": {}}, False)
+    wanted = {"bool": {"must": [query], "filter": queries.of_filters(filters)}}
+    sort = ["_score", "id"] if scored else ["id"]
+    for hit in stream(cluster, names.documents, wanted, sort=sort, fields=[], page=DEEPEST):
+        yield hit["_id"], float(hit["_score"]) if scored else 0.0
+
+
+def special(cluster: Cluster, names: Names, filters: Sequence[Filter], limit: int) -> list[Special]:
+    """Keyphrases that are more frequent among the mined documents under the filters than among all."""
+    if limit <= 0:
+        return []
+    mined = {"exists": {"field": "bundle"}}
+    telling = {
+        "field": "keyphrase_keys",
+        "size": max(limit, LEAST_SPECIAL),  # the server does not say in which order equal ones come
+        "min_doc_count": FEWEST,
+        "jlh": {},
+        "background_filter": mined,  # without it, nested and removed rows would count
+    }
+    answer = cluster.search(
+        index=names.documents,
+        query={"bool": {"filter": [*queries.of_filters(filters), mined]}},
+        size=0,
+        aggs={"special": {"significant_terms": telling}},
+        track_total_hits=False,
+    )["aggregations"]["special"]
+    ranked = sorted(answer["buckets"], key=lambda b: (-b["score"], -b["doc_count"], b["key"]))[:limit]
+    spelt = _spelt(cluster, names, [bucket["key"] for bucket in ranked])
+    return [
+        Special(spelt[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"])
+        for bucket in ranked
+    ]
+
+
+def _spelt(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str]:
+    """How keyphrases are spelt in a document that has them."""
+    body = {"size": 1, "sort": ["_doc"], "_source": ["keyphrases"], "track_total_hits": False}
+    asked = [(names.documents, {**body, "query": {"term": {"keyphrase_keys": key}}}) for key in keys]
+    found: dict[str, str] = {}
+    for key, answer in zip(keys, cluster.search_many(asked) if asked else [], strict=True):
+        texts = [text for hit in answer["hits"]["hits"] for text in hit["_source"]["keyphrases"]]
+        found[key] = next((text for text in texts if text.casefold() == key), key)
+    return found
 
 
 # -- by vector -----------------------------------------------------------------------------------------------

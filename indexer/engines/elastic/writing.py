@@ -3,7 +3,8 @@
 A document and its mentions are rows of several indices, and no server writes them in one step. The order makes up for
 that: first the note that phrases changed; then mentions that come, the document that names them, and mentions that it
 no longer names; of a document that goes, mentions first. Killed in between, the same call does the rest; mentions that
-no document names in the end are swept up by `compact`.
+no document names in the end are swept up by `compact`. The note is written again at the end: who consolidates phrases
+meanwhile may have read the rows too early, and taken the first note away.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Writer:
         self._mark(phrase for row in replaced.values() for phrase in row.get("phrase_ids", ()))
         self._remove_mentions(replaced)
         failures = self.fresh.send(actions)
+        self._mark(phrase for row in replaced.values() for phrase in row.get("phrase_ids", ()))
         self.fresh.refresh(self.names.documents)
         return refused + [Refused(failure.action.id, failure.reason) for failure in failures]
 
@@ -68,6 +70,7 @@ class Writer:
         self._mark(phrase for row in old.values() for phrase in row.get("phrase_ids", ()))
         self._remove_mentions(old)
         self.fresh.must(Action("delete", self.names.documents, id_) for id_ in old)
+        self._mark(phrase for row in old.values() for phrase in row.get("phrase_ids", ()))
         self.fresh.refresh(self.names.documents)
         return len(old)
 
@@ -104,6 +107,7 @@ class Writer:
             if id_ not in refused
         }
         self._remove_mentions(gone)
+        self._mark(_touched(row, old[row.id]) for row in taken.values())
         return [Refused(row.id, *refused[row.id]) for row in mined if row.id in refused]
 
     def _add_to_documents(
@@ -165,6 +169,7 @@ class Writer:
             updates.append(Action("update", self.names.documents, row.id, body))
         self._mark(changed)
         failures = self.fresh.send(updates)
+        self._mark(changed)
         return refused + [
             Refused(failure.action.id, *(MISSING if failure.missing else (failure.reason,)))
             for failure in failures

@@ -17,6 +17,7 @@ from indexer.engines.base import (
     Refused,
     SearchAnswer,
     SearchRequest,
+    Special,
     WordQuery,
 )
 from indexer.engines.local import (
@@ -45,6 +46,7 @@ from indexer.records import (
 )
 
 FILE = "collection.sqlite"
+REMEMBERED = 100_000  # phrases that were read and not written yet; who only reads writes none
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ class LocalEngine:
     Args:
         path: The folder; made when it is not there.
         dims: Length of the vectors.
+        language: Of the texts: words of English have a common form, those of other languages stay as they are.
         read_only: Never write, not even to make the folder.
         wait: Seconds to wait while another process writes.
 
@@ -64,19 +67,29 @@ class LocalEngine:
         EngineUnavailable: The folder cannot be used: locked, full, damaged, no permission.
     """
 
-    def __init__(self, path: Path, dims: int, *, read_only: bool = False, wait: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        dims: int,
+        *,
+        language: str = "english",
+        read_only: bool = False,
+        wait: float = 30.0,
+    ) -> None:
         self.path = path
         self.dims = dims
+        self._language = language
         file = path / FILE
         self._connections = Connections(file, read_only=read_only, wait=wait)
         self._vectors = Vectors(path, dims)
+        self._read_at: dict[str, int] = {}  # phrase ► how often phrases had been marked when it was read
         try:
             if not read_only:
                 with translated(file):
                     path.mkdir(parents=True, exist_ok=True)
                 self._make_when_new(file)
             with self._connections.reading() as connection:
-                schema.prepare(connection, file, dims)
+                schema.prepare(connection, file, dims, language)
         except BaseException:
             self.close()
             raise
@@ -87,7 +100,7 @@ class LocalEngine:
             if connection.execute("PRAGMA user_version").fetchone() != (0,):
                 return
         with self._connections.writing() as connection:
-            schema.prepare(connection, file, self.dims)
+            schema.prepare(connection, file, self.dims, self._language)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -129,12 +142,23 @@ class LocalEngine:
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
         for batch in _batches(rows, 2_000):
             with self._connections.writing() as connection:
-                phrase_rows.write(connection, self._vectors, batch)
+                changed = self._still_changed(connection, [row.phrase_id for row in batch])
+                phrase_rows.write(connection, self._vectors, batch, changed)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in _batches(ids, 5_000):
             with self._connections.writing() as connection:
-                phrase_rows.delete(connection, batch)
+                phrase_rows.delete(connection, batch, self._still_changed(connection, batch))
+
+    def _still_changed(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> set[str]:
+        """Phrases that may have been marked again after this object read their mentions."""
+        now = phrase_rows.times_marked(connection)
+        return {phrase for phrase in phrases if self._read_at.pop(phrase, now) != now}
+
+    def _note_read(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> None:
+        self._read_at |= dict.fromkeys(phrases, phrase_rows.times_marked(connection))
+        for phrase in list(self._read_at)[: max(0, len(self._read_at) - REMEMBERED)]:
+            del self._read_at[phrase]
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
@@ -224,6 +248,7 @@ class LocalEngine:
                     page = list(islice(given, mention_rows.PHRASES_AT_ONCE))
                 if not page:
                     return
+                self._note_read(connection, page)
                 groups = mention_rows.by_phrase(connection, self._vectors, page, limit)
             yield from groups
             last = page[-1]
@@ -269,6 +294,17 @@ class LocalEngine:
     def search(self, request: SearchRequest) -> SearchAnswer:
         with self._reading() as connection:
             return search.search(connection, self._vectors, request)
+
+    def scan(
+        self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
+    ) -> Iterator[tuple[str, float]]:
+        with self._reading() as connection:
+            found = search.scan(connection, words, filters)
+        yield from zip(found.ids, found.scores, strict=True)
+
+    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+        with self._reading() as connection:
+            return search.special(connection, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.engines.base import FEWEST, Special, jlh
 from indexer.engines.local.filters import Docs, column
 from indexer.engines.local.lookup import numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD
@@ -96,6 +97,36 @@ def count(
         own = codes[owners == row[0]] & _NUMBER if row else codes[:0]
         answer[name] = _most_frequent(connection, row[0], np.bincount(own), size) if len(own) else ()
     return answer
+
+
+def special(connection: sqlite3.Connection, docs: Docs, mined: int, limit: int) -> list[Special]:
+    """Keyphrases that are more frequent among these documents than among all that are mined.
+
+    Args:
+        mined: How many documents are mined.
+    """
+    if len(docs) == 0 or limit <= 0:
+        return []
+    here, everywhere = (_keyphrase_counts(connection, some) for some in (docs, None))
+    scores = {
+        kind: jlh(int(here[kind]) / len(docs), int(everywhere[kind]) / mined)
+        for kind in np.flatnonzero(here >= FEWEST).tolist()
+    }
+    found = connection.execute(
+        "SELECT code, shown, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
+        (numbers(KEYPHRASE_FIELD << FIELD_BITS | kind for kind, score in scores.items() if score),),
+    )
+    ranked = sorted(
+        (-scores[kind], -int(here[kind]), value, shown, int(everywhere[kind]))
+        for kind, shown, value in ((code & _NUMBER, shown, value) for code, shown, value in found)
+    )
+    return [Special(shown, -documents, total, -score) for score, documents, _, shown, total in ranked[:limit]]
+
+
+def _keyphrase_counts(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
+    """How many documents have each keyphrase, by its number within the field."""
+    codes = _codes(connection, docs)
+    return np.bincount(codes[codes >> FIELD_BITS == KEYPHRASE_FIELD] & _NUMBER)
 
 
 def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:

@@ -36,13 +36,31 @@ def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> di
 
 def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
     """Put phrases on the list of those whose row in `phrases` is out of date."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO changed_phrases VALUES (?)", [(code,) for code in sorted(codes)]
-    )
+    marked = [(code,) for code in sorted(codes)]
+    connection.executemany("INSERT OR IGNORE INTO changed_phrases VALUES (?)", marked)
+    if marked:
+        connection.execute(
+            "INSERT INTO state VALUES ('marks', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"
+        )
 
 
-def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[PhraseRow]) -> None:
-    """Write or overwrite rows; a vector that is there already is not written again."""
+def times_marked(connection: sqlite3.Connection) -> int:
+    """How often phrases have been put on the list: who finds the same number has missed nothing."""
+    found = connection.execute("SELECT value FROM state WHERE key = 'marks'").fetchone()
+    return int(found[0]) if found else 0
+
+
+def write(
+    connection: sqlite3.Connection,
+    vectors: Vectors,
+    rows: Sequence[PhraseRow],
+    still_changed: Collection[str],
+) -> None:
+    """Write or overwrite rows; a vector that is there already is not written again.
+
+    Args:
+        still_changed: Phrases that stay on the list of changed ones.
+    """
     batch = list({row.phrase_id: row for row in rows}.values())
     for row in batch:
         reason = bad_vector(row.vector, vectors.dims) or unencodable(
@@ -76,13 +94,15 @@ def write(connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[Phras
             for code, slot, row in zip(codes, slots, batch, strict=True)
         ],
     )
-    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", [(code,) for code in codes])
+    settled = [(names[row.phrase_id],) for row in batch if row.phrase_id not in still_changed]
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", settled)
 
 
-def delete(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    codes = [(code,) for code in known_names(connection, ids).values()]
-    connection.executemany("DELETE FROM phrases WHERE code = ?", codes)
-    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", codes)
+def delete(connection: sqlite3.Connection, ids: Sequence[str], still_changed: Collection[str]) -> None:
+    codes = known_names(connection, ids)
+    connection.executemany("DELETE FROM phrases WHERE code = ?", [(code,) for code in codes.values()])
+    settled = [(code,) for id_, code in codes.items() if id_ not in still_changed]
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", settled)
 
 
 def page_of_changed(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:

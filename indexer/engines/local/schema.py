@@ -18,6 +18,7 @@ MENTION_BITS = 16  # number of a mention = doc << 16 | position within the docum
 BLOCK_BITS = 6  # documents whose codes stand in one row of `code_blocks` = 64
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
+PLAIN_TOKENIZER = TOKENIZER.removeprefix("porter ")  # for languages that the stemmer does not know
 
 TABLES = f"""
 CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -105,7 +106,7 @@ CREATE TABLE code_blocks(block INTEGER PRIMARY KEY, lengths BLOB NOT NULL, codes
 KINDS = ("documents", "mentions", "phrases")
 
 
-def prepare(connection: sqlite3.Connection, file: Path, dims: int) -> None:
+def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str) -> None:
     """Make the tables in a new file; in an old one check that version and vector length fit.
 
     Call inside a write transaction when the file may be new.
@@ -115,7 +116,7 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int) -> None:
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-        _create(connection, dims)
+        _create(connection, dims, language)
         return
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
         raise MappingMismatch(
@@ -134,10 +135,17 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int) -> None:
             stored=stored,
             expected=dims,
         )
+    found = connection.execute("SELECT value FROM state WHERE key = 'language'").fetchone()
+    if (made_for := found[0] if found else "english") != language:
+        raise MappingMismatch(
+            f"The collection in {file.parent} was made for texts in {made_for}, the setting language is {language}.",
+            hint=f"Set INDEXER_LANGUAGE={made_for}, or index into a new collection.",
+        )
 
 
-def _create(connection: sqlite3.Connection, dims: int) -> None:
-    for statement in _statements(TABLES):
+def _create(connection: sqlite3.Connection, dims: int, language: str) -> None:
+    tables = TABLES if language == "english" else TABLES.replace(TOKENIZER, PLAIN_TOKENIZER)
+    for statement in _statements(tables):
         try:
             connection.execute(statement)
         except sqlite3.OperationalError as error:
@@ -147,7 +155,7 @@ def _create(connection: sqlite3.Connection, dims: int) -> None:
                 f"This Python's SQLite ({sqlite3.sqlite_version}) was built without FTS5.",
                 hint="Use a Python from python.org, your distribution or conda, or an Elasticsearch engine.",
             ) from error
-    connection.execute("INSERT INTO state VALUES ('dims', ?)", (dims,))
+    connection.execute("INSERT INTO state VALUES ('dims', ?), ('language', ?)", (dims, language))
     connection.executemany(
         "INSERT INTO vector_files VALUES (?, ?, 0)", [(kind, f"{kind}-1.f16") for kind in KINDS]
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import Filter, Ranking, SearchAnswer, SearchRequest, WordQuery
+from indexer.engines.base import Filter, Ranking, SearchAnswer, SearchRequest, Special, WordQuery
 from indexer.engines.local import facets, filters, mention_rows, phrase_rows, words
 from indexer.engines.local.filters import Docs, Mask, column
 from indexer.engines.local.lookup import doc_ids, numbers
@@ -49,6 +49,19 @@ def search(connection: sqlite3.Connection, vectors: Vectors, request: SearchRequ
 
 
 # -- by words ------------------------------------------------------------------------------------------------
+
+
+def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
+    """All documents that match."""
+    matches = _matches(connection, words, filters.allowed(connection, conditions))
+    return _ranked(connection, matches, len(matches.docs))
+
+
+def special(connection: sqlite3.Connection, conditions: Sequence[Filter], limit: int) -> list[Special]:
+    """Keyphrases that are more frequent among the mined documents under the filters than among all."""
+    mined = column(connection.execute("SELECT doc FROM mined"))
+    mask = filters.allowed(connection, conditions)
+    return facets.special(connection, mined if mask is None else mined[mask[mined]], len(mined), limit)
 
 
 def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:

@@ -13,12 +13,14 @@ from services.elastic import elasticsearch, no_indices
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
+from indexer.engines.elastic import generations as generations_module
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import connect
+from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.elastic.rows import mention_id
-from indexer.errors import MappingMismatch, NotFound
+from indexer.errors import MappingMismatch, NotFound, SearchError
 from indexer.records import Refinement, TopicWeight
-from mappings import load_mapping
+from mappings import KINDS, load_mapping
 
 pytestmark = pytest.mark.live
 
@@ -87,6 +89,68 @@ def test_an_unfinished_making_is_finished(url, engine):
         opened(url, create=False)
     with closing(opened(url)) as again:
         assert list(again.changed_phrases()) == []
+
+
+def test_a_server_without_the_analyzer_of_a_language_makes_do_and_says_so(url, capsys):
+    """The server of the tests has none of them."""
+    with closing(ElasticEngine(connect(url), PREFIX, "deutsch", DIMS, language="german")) as engine:
+        assert "analyzer_reduced" in capsys.readouterr().err
+        engine.store([document("a", "Die Winde")])
+        assert engine.search(SearchRequest(words=WordQuery((Clause("DIE winde", "phrase"),)))).words.ids == (
+            "a",
+        )
+        assert ["letters only" in problem.found for problem in engine.problems()] == [True]
+    with pytest.raises(MappingMismatch, match="made for texts in german, the setting language is english"):
+        ElasticEngine(connect(url), PREFIX, "deutsch", DIMS)
+
+
+def test_a_generation_that_was_begun_and_left_stands_in_nobodys_way_but_the_next(url, engine, monkeypatch):
+    generations = ElasticGenerations(lambda: connect(url), PREFIX, "main")
+    create, made = generations_module.create_index, []
+
+    def killed(*args):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(args)
+        return create(*args)
+
+    monkeypatch.setattr(generations_module, "create_index", killed)
+    with pytest.raises(KeyboardInterrupt):
+        generations.make(DIMS, bundle="left")
+    monkeypatch.undo()
+    assert [(g.number, g.state) for g in generations.all()] == [(1, "live"), (2, "unfinished")]
+    engine.store([document("a")])
+    with closing(opened(url)) as again:
+        assert list(again.document_ids()) == ["a"]
+    with pytest.raises(MappingMismatch, match="no index for phrases, topics, changes"):
+        generations.switch(2)
+    with pytest.raises(SearchError, match="is unfinished"):
+        generations.make(DIMS, bundle="next")
+    generations.remove(2)
+    generations.make(DIMS, bundle="next").close()
+    generations.switch(2)
+    with closing(connect(url)) as cluster:
+        found = cluster.ask(cluster.client.indices.get_alias, index=f"{PREFIX}-main-*")
+        assert {index: list(entry["aliases"]) for index, entry in found.items() if entry["aliases"]} == {
+            f"{PREFIX}-main-{kind}-000002": [f"{PREFIX}-main-{kind}"] for kind in KINDS
+        }
+    generations.close()
+
+
+def test_two_swaps_at_once_are_one(url, engine, monkeypatch):
+    """The aliases are where somebody else has moved them to: nothing is moved, not even a part."""
+    generations = ElasticGenerations(lambda: connect(url), PREFIX, "main")
+    for _ in range(2):
+        generations.make(DIMS, bundle="b").close()
+        generations.switch(max(g.number for g in generations.all()))
+    stale = generations._found()
+    generations.switch(1)
+    monkeypatch.setattr(ElasticGenerations, "_found", lambda self: stale)
+    with pytest.raises(SearchError, match="Another process has changed the generations"):
+        generations.switch(2)
+    monkeypatch.undo()
+    assert [(g.number, g.state) for g in generations.all()] == [(1, "live"), (2, "kept"), (3, "kept")]
+    generations.close()
 
 
 def test_a_server_without_the_filters_of_the_analyzer_makes_do_with_lower_case(url, monkeypatch, capsys):

@@ -143,6 +143,8 @@ def test_files_that_are_not_there(tmp_path):
         connect("http://x:9200", credentials=f"@{tmp_path / 'missing'}")
     with pytest.raises(SettingsError, match="no such file"):
         connect("https://x:9200", certificates=str(tmp_path / "missing"))
+    with pytest.raises(SettingsError, match="nothing would be encrypted"):
+        connect("http://x:9200", certificates=str(tmp_path))
 
 
 def test_the_password_is_in_no_message(address):

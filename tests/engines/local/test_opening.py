@@ -36,6 +36,19 @@ def test_another_vector_length_is_refused(folder, engine):
     assert "bundle" in caught.value.hint
 
 
+def test_the_language_is_kept_and_another_is_refused(folder, tmp_path):
+    words = SearchRequest(words=WordQuery((Clause("laufen"),)))
+    for language, found in (("english", 1), ("german", 0)):  # "laufens" has the English stem of "laufen"
+        with closing(LocalEngine(tmp_path / language, DIMS, language=language)) as engine:
+            engine.store([document("a", "des laufens")])
+            assert engine.search(words).words.total == found
+    with pytest.raises(
+        MappingMismatch, match="made for texts in german, the setting language is english"
+    ) as caught:
+        LocalEngine(tmp_path / "german", DIMS)
+    assert "INDEXER_LANGUAGE=german" in caught.value.hint
+
+
 def test_a_newer_format_is_refused(folder, engine):
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.execute("PRAGMA user_version = 99")

@@ -1,0 +1,56 @@
+"""What would stop a run on a collection in Elasticsearch, found before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.privileges import WRITE, lacking
+from indexer.errors import EngineForbidden
+
+BLOCKS = ("read_only", "read_only_allow_delete", "write")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that a person should know. `fatal`: a run would fail."""
+
+    found: str
+    hint: str
+    fatal: bool
+
+
+def problems(cluster: Cluster, names: Names) -> Iterator[Problem]:
+    """Look at the indices of a collection."""
+    settings = cluster.ask(cluster.client.indices.get_settings, index=names.all)
+    for index, entry in sorted(settings.items()):
+        for block in blocks(entry["settings"]["index"]):
+            yield Problem(f"{index} takes no writes: index.blocks.{block} is set", UNBLOCK, fatal=True)
+    lacks = lacking(cluster, names.documents, WRITE)
+    if lacks:
+        hint = "docs/elasticsearch.md has the role for writers."
+        yield Problem(f"this user may only read: it lacks {', '.join(lacks)}", hint, fatal=False)
+    with suppress(EngineForbidden):  # asking takes a privilege that no role of ours needs
+        health = cluster.ask(cluster.client.cluster.health, index=names.all)
+        if health["status"] == "red":
+            hint = "A node is away or a disk is full: GET _cluster/allocation/explain says why."
+            yield Problem("parts of the collection are not there: its health is red", hint, fatal=True)
+    mapping = cluster.ask(cluster.client.indices.get_mapping, index=names.documents)
+    for entry in mapping.values():
+        if entry["mappings"].get("_meta", {}).get("analyzer"):
+            hint = (
+                "The server lacks the analyzer of the language. Install it, and index into a new collection."
+            )
+            yield Problem("words are compared by their letters only", hint, fatal=False)
+
+
+UNBLOCK = "A full disk sets read_only_allow_delete: free some space. Otherwise take the block away."
+
+
+def blocks(settings: dict[str, object]) -> list[str]:
+    """Which blocks keep an index from being written to, from its settings."""
+    held = settings.get("blocks")
+    return [block for block in BLOCKS if isinstance(held, dict) and held.get(block) in ("true", True)]

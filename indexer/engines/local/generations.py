@@ -1,0 +1,185 @@
+"""Generations of the embedded engine: one folder each, and a file that names the live one.
+
+    collections/main/                          generation 1
+    collections/main/generations/000002/       generation 2
+    collections/main/generations/live          number of the live one; absent, it is 1
+
+The file is replaced as a whole, so a process may die at any place: the live generation stays what it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from indexer.engines.generations import Generation, State, is_live, no_generation, unfinished
+from indexer.engines.local.connections import translated
+from indexer.engines.local.engine import FILE, LocalEngine
+from indexer.errors import MappingMismatch
+
+FOLDER = "generations"
+LIVE = "live"
+UNFINISHED = "unfinished"  # a file in the folder of a generation that has never been live
+ABOUT = "generation.json"
+
+
+def live_folder(root: Path) -> Path:
+    """Where the live generation of a collection lies."""
+    return _folder(root, _live(root))
+
+
+def _live(root: Path) -> int:
+    pointer = root / FOLDER / LIVE
+    with translated(pointer):
+        return int(pointer.read_text(encoding="utf-8")) if pointer.exists() else 1
+
+
+def _folder(root: Path, number: int) -> Path:
+    return root if number == 1 else root / FOLDER / f"{number:06d}"
+
+
+@dataclass(frozen=True)
+class LocalGenerations:
+    """The generations of the collection in one folder.
+
+    Args:
+        language: Of generations that are made.
+    """
+
+    root: Path
+    language: str = "english"
+
+    def all(self) -> list[Generation]:
+        with self._translated():
+            return [self._described(number) for number in self._numbers()]
+
+    def make(self, dims: int, *, bundle: str) -> LocalEngine:
+        with self._translated():
+            numbers = self._numbers()
+            for number in numbers:
+                if self._state(number) == "unfinished":
+                    raise unfinished(self.root.name, number)
+            number = max(numbers, default=0) + 1
+            folder = _folder(self.root, number)
+            try:
+                folder.mkdir(parents=True, exist_ok=number == 1)
+            except FileExistsError as error:
+                raise unfinished(self.root.name, number) from error
+            (folder / UNFINISHED).touch()
+            about = {"bundle": bundle, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+            (folder / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
+        return LocalEngine(folder, dims, language=self.language)
+
+    def open(self, number: int) -> LocalEngine:
+        with self._translated():
+            self._check(number)
+            folder = _folder(self.root, number)
+            state = self._complete(number)
+        read_only = self._state(number) == "kept"
+        language = str(state.get("language", "english"))
+        return LocalEngine(folder, int(state["dims"]), language=language, read_only=read_only)
+
+    def switch(self, number: int) -> None:
+        with self._translated():
+            self._check(number)
+            self._complete(number)
+            pointer = self.root / FOLDER / LIVE
+            pointer.parent.mkdir(exist_ok=True)
+            fresh = pointer.with_suffix(".new")
+            with fresh.open("w", encoding="utf-8") as file:
+                file.write(f"{number}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(pointer)
+            (_folder(self.root, number) / UNFINISHED).unlink(missing_ok=True)
+
+    def remove(self, number: int) -> None:
+        with self._translated():
+            self._check(number)
+            if number == _live(self.root):
+                raise is_live(self.root.name, number)
+            folder = _folder(self.root, number)
+            (folder / FILE).unlink(
+                missing_ok=True
+            )  # first: without it the generation is not there, or unfinished
+            if number > 1:
+                shutil.rmtree(folder)
+                return
+            for path in folder.iterdir():
+                if path.is_file():
+                    path.unlink()
+
+    def close(self) -> None:
+        pass
+
+    # -- what there is ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        with translated(self.root / FILE):
+            yield
+
+    def _numbers(self) -> list[int]:
+        first = [1] if (self.root / FILE).exists() or (self.root / UNFINISHED).exists() else []
+        others = (self.root / FOLDER).iterdir() if (self.root / FOLDER).is_dir() else ()
+        return first + sorted(int(folder.name) for folder in others if folder.name.isdecimal())
+
+    def _check(self, number: int) -> None:
+        numbers = self._numbers()
+        if number not in numbers:
+            raise no_generation(self.root.name, number, numbers)
+
+    def _complete(self, number: int) -> dict[str, Any]:
+        """What a generation says of itself; an error when it was left before it had tables."""
+        state = _stored(_folder(self.root, number))
+        if "dims" not in state:
+            raise MappingMismatch(
+                f"Generation {number} of '{self.root.name}' has no rows: it was left while it was being made.",
+                hint=f"Remove it: indexer generations remove {number}",
+            )
+        return state
+
+    def _state(self, number: int) -> State:
+        folder = _folder(self.root, number)
+        if not (folder / FILE).exists():
+            return "unfinished"
+        if number == _live(self.root):
+            return "live"
+        return "unfinished" if (folder / UNFINISHED).exists() else "kept"
+
+    def _described(self, number: int) -> Generation:
+        folder = _folder(self.root, number)
+        about = json.loads((folder / ABOUT).read_text("utf-8")) if (folder / ABOUT).exists() else {}
+        state = _stored(folder)
+        return Generation(
+            number=number,
+            state=self._state(number),
+            bundle=about.get("bundle", ""),
+            dims=int(state.get("dims", 0)),
+            documents=int(state.get("documents", 0)),
+            bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+            created=datetime.fromisoformat(about["created"])
+            if about
+            else datetime.fromtimestamp(folder.stat().st_ctime, UTC),
+        )
+
+
+def _stored(folder: Path) -> dict[str, Any]:
+    """What a collection says of itself; empty when it has not been made. Vectors are not opened for that."""
+    file = folder / FILE
+    if not file.exists():
+        return {}
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        if connection.execute("PRAGMA user_version").fetchone() == (0,):
+            return {}
+        state = dict(connection.execute("SELECT key, value FROM state"))
+        (state["documents"],) = connection.execute("SELECT count(*) FROM documents").fetchone()
+    return state

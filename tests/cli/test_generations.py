@@ -1,0 +1,67 @@
+"""indexer generations, and what doctor says of one that was left unfinished."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import closing
+
+import pytest
+
+from indexer.cli.app import App
+from indexer.cli.doctor import _generations
+from indexer.collection import Collection
+from indexer.engines.local.generations import LocalGenerations
+from indexer.records import Document
+
+
+@pytest.fixture
+def own(indexed, tmp_path):
+    """A copy of the indexed home, to write to."""
+    shutil.copytree(indexed, tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def generations(own):
+    return LocalGenerations(own / "collections" / "main")
+
+
+def test_a_new_generation_is_used_and_the_way_back(run, own, generations):
+    with closing(generations.make(384, bundle="better")) as engine:
+        engine.store([Document("x", "A new text.")])
+    run("generations", "use", 2, home=own)
+    listed = json.loads(run("generations", "list", "--json", home=own).stdout)
+    assert [(g["number"], g["state"], g["bundle"], g["documents"]) for g in listed] == [
+        (1, "kept", "", 21),
+        (2, "live", "better", 1),
+    ]
+    assert json.loads(run("search", "--json", home=own).stdout)["total"] == 1
+    done = run("generations", "use", 1, home=own)
+    assert done.stdout == "generation 1 is live\n"
+    assert json.loads(run("search", "--json", home=own).stdout)["total"] == 21
+    assert "2  kept" in run("generations", home=own).stdout
+    assert run("generations", "remove", 2, home=own).stdout == "generation 2 removed\n"
+    refused = run("generations", "remove", 1, home=own)
+    assert refused.exit_code == 1
+    assert "is the live one" in refused.stderr
+
+
+def test_doctor_finds_what_was_left_unfinished_and_says_how_to_remove_it(own, generations):
+    generations.make(384, bundle="left").close()
+    with Collection.open(home=own) as collection:
+        checks = list(_generations(App(), collection))
+        assert [(check.state, check.found.split(",")[0]) for check in checks] == [
+            ("OK", "1 is live"),
+            ("WARN", "2 was left unfinished"),
+        ]
+        assert checks[1].hint.endswith("generations remove 2")
+        with collection.catalog.lock("main", "somebody"):  # it may be theirs
+            assert [check.state for check in _generations(App(), collection)] == ["OK"]
+
+
+def test_without_a_collection_there_are_none(run, home):
+    result = run("generations", home=home)
+    assert result.exit_code == 1
+    assert "There is no collection" in result.stderr
+    assert not home.exists()
