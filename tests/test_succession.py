@@ -1,0 +1,147 @@
+"""A next generation beside the live one, made with another encoder, in the embedded engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hash_encoder import HashEncoder
+from test_collection import made, write
+
+from indexer.catalog import Catalog
+from indexer.collection import Collection
+from indexer.encoding import Floats
+from indexer.engines.local.generations import LocalGenerations
+from indexer.errors import EngineUnavailable
+from indexer.succession import Recipe, Succession, complete
+
+
+class OtherEncoder(HashEncoder):
+    """Another space: every word lies elsewhere."""
+
+    bundle = "other@00000000+test"
+
+    def vector(self, word: str) -> Floats:
+        return super().vector(f"other {word}")
+
+
+@pytest.fixture
+def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
+    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
+    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+    with Collection.open(home=tmp_path / "home") as opened:
+        opened.index([write(tmp_path / "docs.jsonl", made())], topics=3)
+        opened.rename_topic(opened.topics()[0].id, "Named by hand")
+        yield opened
+
+
+def generations(collection: Collection) -> LocalGenerations:
+    return LocalGenerations(collection.settings.collection_folder)
+
+
+def succession(collection: Collection, catalog: Catalog | None = None) -> Succession:
+    recipe = Recipe("other", OtherEncoder, tagger="auto", taggers=0, keyphrases=10)
+    run = collection.catalog.start_run("main", "retrain", {})
+    return Succession(generations(collection), catalog or collection.catalog, "main", run, recipe)
+
+
+def again(collection: Collection) -> Collection:
+    return Collection.open(home=collection.settings.home)
+
+
+def first_topics(collection: Collection) -> dict[str, str]:
+    return {s.document.id: s.topics[0].topic_id for s in collection.documents() if s.topics}
+
+
+def test_topics_and_names_survive_another_encoder(collection):
+    before = {topic.id: topic.label for topic in collection.topics()}
+    placed = first_topics(collection)
+    with closing(succession(collection)) as following:
+        named = following.build(3)
+        assert {s.bundle for s in collection.documents()} == {"hash@00000000+test"}  # nobody has seen it yet
+        following.take_over(named)
+    with again(collection) as changed:
+        assert {s.bundle for s in changed.documents()} == {"other@00000000+test"}
+        assert first_topics(changed) == placed
+        assert {topic.id for topic in changed.topics()} == set(before)
+        assert "Named by hand" in {topic.label for topic in changed.topics()}
+        assert changed.status().documents == {"stored": 0, "mined": 0, "done": 30}
+        assert {e.kind for e in changed.catalog.lineage("main", next(iter(before)))} == {"born", "kept"}
+        assert changed.search("solar wind", mode="words").hits
+
+
+def test_what_happens_meanwhile_is_there_afterwards(collection, tmp_path):
+    with closing(succession(collection)) as following:
+        named = following.build(3)
+        records = made(36)[1:]  # one is gone, six are new
+        records[4]["text"] = "A solar flare hit the magnetic field of the earth."
+        collection.index([write(tmp_path / "docs.jsonl", records)], delete_missing=True)
+        collection.rename_topic(collection.topics()[-1].id, "Renamed meanwhile")
+        following.take_over(named)
+    with again(collection) as changed:
+        found = {s.document.id: s for s in changed.documents()}
+        assert sorted(found) == [record["id"] for record in records]
+        assert found["d05"].document.text.startswith("A solar flare")
+        assert {s.bundle for s in found.values()} == {"other@00000000+test"}
+        assert all(s.topics for s in found.values())
+        assert {"Named by hand", "Renamed meanwhile"} <= {topic.label for topic in changed.topics()}
+        assert changed.status().documents == {"stored": 0, "mined": 0, "done": 35}
+
+
+def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def dies(self):
+        raise Killed
+
+    with monkeypatch.context() as patch, closing(succession(collection)) as following:
+        patch.setattr(Succession, "_ancestors", dies)
+        with pytest.raises(Killed):
+            following.build(3)
+    assert [one.state for one in generations(collection).all()] == ["live", "unfinished"]
+    encoder = OtherEncoder()
+    with closing(succession(collection)) as following:
+        monkeypatch.setattr(following, "_recipe", Recipe("other", lambda: encoder, "auto", 0, 10))
+        following.take_over(following.build(3))
+    assert encoder.windows == []  # no document was encoded again
+    assert [one.state for one in generations(collection).all()] == ["kept", "live"]
+
+
+def test_a_leftover_of_another_bundle_is_removed(collection):
+    with closing(generations(collection).make(16, bundle="third")):
+        pass
+    with closing(succession(collection)) as following:
+        assert following.number == 2
+    assert [one.bundle for one in generations(collection).all() if one.state == "unfinished"] == ["other"]
+
+
+def test_killed_after_the_switch_the_catalog_is_told_later(collection, monkeypatch):
+    monkeypatch.setattr("indexer.succession.complete", lambda *_: False)
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(3))
+    assert collection.catalog.live_fit("main").run != following._run
+    assert complete(generations(collection), collection.catalog, "main")
+    assert not complete(generations(collection), collection.catalog, "main")  # nothing is left to do
+    assert collection.catalog.live_fit("main").run == following._run
+    with again(collection) as changed:
+        assert changed.status().documents == {"stored": 0, "mined": 0, "done": 30}
+
+
+def test_before_the_switch_nothing_of_it_shows(collection, monkeypatch):
+    before = json.dumps([vars(run) for run in collection.catalog.runs("main")][1:], default=str)
+
+    def fails(*_):
+        raise EngineUnavailable("gone")
+
+    with closing(succession(collection)) as following:
+        named = following.build(3)
+        monkeypatch.setattr(following._generations.__class__, "switch", fails)
+        with pytest.raises(EngineUnavailable):
+            following.take_over(named)
+    assert collection.status().documents == {"stored": 0, "mined": 0, "done": 30}
+    assert {s.bundle for s in collection.documents()} == {"hash@00000000+test"}
+    assert json.dumps([vars(run) for run in collection.catalog.runs("main")][2:], default=str) in before
