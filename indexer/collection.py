@@ -30,7 +30,7 @@ from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
-from indexer.engines.opening import open_engine
+from indexer.engines.opening import live_bundle, open_engine
 from indexer.errors import NotFound, QueryError
 from indexer.finish import Finisher
 from indexer.pipeline import Pipeline, RunReport, mined
@@ -80,6 +80,8 @@ class Collection:
         from models.registry import Registry
 
         settings = settings or load_settings(**flags)
+        if bundle := live_bundle(settings):  # the settings' one is for a new collection
+            settings = settings.model_copy(update={"bundle": bundle})
         dims = Registry(settings.home).get(settings.bundle).dims
         engine = open_engine(settings, dims, create=create)
         try:

@@ -43,7 +43,7 @@ def generations(collection: Collection) -> LocalGenerations:
 
 
 def succession(collection: Collection, catalog: Catalog | None = None) -> Succession:
-    recipe = Recipe("other", OtherEncoder, tagger="auto", taggers=0, keyphrases=10)
+    recipe = Recipe("minilm-base", OtherEncoder, tagger="auto", taggers=0, keyphrases=10)
     run = collection.catalog.start_run("main", "retrain", {})
     return Succession(generations(collection), catalog or collection.catalog, "main", run, recipe)
 
@@ -105,7 +105,7 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
     assert [one.state for one in generations(collection).all()] == ["live", "unfinished"]
     encoder = OtherEncoder()
     with closing(succession(collection)) as following:
-        monkeypatch.setattr(following, "_recipe", Recipe("other", lambda: encoder, "auto", 0, 10))
+        monkeypatch.setattr(following, "_recipe", Recipe("minilm-base", lambda: encoder, "auto", 0, 10))
         following.take_over(following.build(3))
     assert encoder.windows == []  # no document was encoded again
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
@@ -116,7 +116,9 @@ def test_a_leftover_of_another_bundle_is_removed(collection):
         pass
     with closing(succession(collection)) as following:
         assert following.number == 2
-    assert [one.bundle for one in generations(collection).all() if one.state == "unfinished"] == ["other"]
+    assert [one.bundle for one in generations(collection).all() if one.state == "unfinished"] == [
+        "minilm-base"
+    ]
 
 
 def test_killed_after_the_switch_the_catalog_is_told_later(collection, monkeypatch):

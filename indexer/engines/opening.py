@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from indexer.engines.base import Engine
@@ -26,16 +27,20 @@ def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine
     """
     if settings.engine == "local":
         from indexer.engines.local import LocalEngine
-        from indexer.engines.local.generations import live_folder
+        from indexer.engines.local.generations import live_folder, note
 
-        if not create and not settings.collection_folder.exists():
+        new = not settings.collection_folder.exists()
+        if not create and new:
             raise NotFound(
                 f"There is no collection '{settings.collection}' in {settings.home}.",
                 hint="Make one: indexer index SOURCE. Or name another place: --home PATH",
             )
         settings.make_home()
         folder = live_folder(settings.collection_folder)
-        return LocalEngine(folder, dims, language=settings.language)
+        engine = LocalEngine(folder, dims, language=settings.language)
+        if new:
+            note(folder, settings.bundle)
+        return engine
     from indexer.engines.elastic import ElasticEngine
 
     cluster = connected(settings)
@@ -70,6 +75,12 @@ def open_generations(settings: Settings) -> Generations:
         vector_index=settings.vector_index,
         language=settings.language,
     )
+
+
+def live_bundle(settings: Settings) -> str:
+    """The encoder that the collection was mined with; empty when there is no collection, or nobody wrote it down."""
+    with closing(open_generations(settings)) as generations:
+        return next((one.bundle for one in generations.all() if one.state == "live"), "")
 
 
 def connected(settings: Settings) -> Cluster:

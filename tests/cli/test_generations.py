@@ -28,13 +28,13 @@ def generations(own):
 
 
 def test_a_new_generation_is_used_and_the_way_back(run, own, generations):
-    with closing(generations.make(384, bundle="better")) as engine:
+    with closing(generations.make(384, bundle="minilm-base")) as engine:
         engine.store([Document("x", "A new text.")])
     run("generations", "use", 2, home=own)
     listed = json.loads(run("generations", "list", "--json", home=own).stdout)
     assert [(g["number"], g["state"], g["bundle"], g["documents"]) for g in listed] == [
-        (1, "kept", "", 21),
-        (2, "live", "better", 1),
+        (1, "kept", "minilm-phrases", 21),
+        (2, "live", "minilm-base", 1),
     ]
     assert json.loads(run("search", "--json", home=own).stdout)["total"] == 1
     done = run("generations", "use", 1, home=own)

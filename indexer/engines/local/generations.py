@@ -36,6 +36,12 @@ def live_folder(root: Path) -> Path:
     return _folder(root, _live(root))
 
 
+def note(folder: Path, bundle: str) -> None:
+    """Write down what encoder the vectors of a new generation come from."""
+    about = {"bundle": bundle, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    (folder / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
+
+
 def _live(root: Path) -> int:
     pointer = root / FOLDER / LIVE
     with translated(pointer):
@@ -74,8 +80,7 @@ class LocalGenerations:
             except FileExistsError as error:
                 raise unfinished(self.root.name, number) from error
             (folder / UNFINISHED).touch()
-            about = {"bundle": bundle, "created": datetime.now(UTC).isoformat(timespec="seconds")}
-            (folder / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
+            note(folder, bundle)
         return LocalEngine(folder, dims, language=self.language)
 
     def open(self, number: int) -> LocalEngine:
