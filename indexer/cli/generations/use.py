@@ -21,7 +21,4 @@ def use(app: App, number: int) -> None:
     """
     with locked(app, "indexer generations use") as generations:
         generations.switch(number)
-        live = next(generation for generation in generations.all() if generation.number == number)
     say(f"generation {number} is live")
-    if live.bundle:
-        say(f"It was made with {live.bundle}: search and index with --bundle {live.bundle}.")
