@@ -126,6 +126,7 @@ class Pipeline:
             self._bury(report, "read", [p for p in problems if "left_out" not in p.facts])
             known = self.catalog.ledger(self.collection, [d.id for d in documents])
             fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
+            self.catalog.resolve(self.collection, document_ids=[d.id for d in fresh])  # it was the old text's
             with report.timed("store"):
                 refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))

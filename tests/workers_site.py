@@ -22,7 +22,7 @@ from indexer.settings import Settings, load_settings
 
 TESTS = Path(__file__).parent
 FRAGILE = TESTS / "workers" / "fragile_worker.py"
-PATIENCE = 120  # seconds; far more than any test takes
+PATIENCE = 400  # seconds; far more than any test takes, also beside other programs
 
 TERMS = ("robot arm", "motion planning", "ocean waves", "sea ice", "stock market", "option prices", "tax law")
 
@@ -72,7 +72,7 @@ class Site:
         finally:
             supervisor.send_signal(signal.SIGTERM)
             try:
-                supervisor.wait(30)
+                supervisor.wait(60)
             except subprocess.TimeoutExpired:
                 supervisor.kill()
                 supervisor.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import Celery
 
 from indexer.settings import Settings
-from workers.queues import QUEUES, name_of
+from workers.queues import name_of
 
 # Redis gives a message out again when it was not acknowledged for so long, although its worker may still be at work.
 # That does no harm here: whoever gets it finds that the batch is another one's. What brings back the work of a dead
@@ -48,8 +48,3 @@ def _transport(broker: str) -> dict[str, object]:
         "socket_connect_timeout": 5,
         "health_check_interval": 25,  # seconds; a connection that died without a word is noticed
     }
-
-
-def queue_names(settings: Settings) -> list[str]:
-    """All queues as the broker has them."""
-    return [name_of(queue, settings) for queue in QUEUES]

@@ -133,7 +133,8 @@ class Sender:
 
 def _count(connection: Any, queue: str) -> int:
     try:
-        return int(connection.default_channel.queue_declare(queue=queue, passive=True).message_count)
+        with connection.channel() as channel:  # of its own: some brokers close it with the error
+            return int(channel.queue_declare(queue=queue, passive=True).message_count)
     except connection.channel_errors:  # nothing was ever sent to it, or all of it was taken
         return 0
 

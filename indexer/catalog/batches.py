@@ -32,6 +32,7 @@ from indexer.catalog.process import this_process
 from indexer.catalog.runs import Runs, new_run_id
 from indexer.catalog.tables import BatchRow as B
 from indexer.catalog.tables import DocumentRow as D
+from indexer.catalog.tables import LetterRow as L
 from indexer.catalog.tables import RunRow as R
 
 LEASE = 120.0  # seconds after which a batch that nobody renews is free; a restart of the catalog's server takes less
@@ -90,8 +91,8 @@ class Batches(Ledger, Runs, DeadLetters):
     def cut(self, run: str, size: int, most: int) -> list[str]:
         """Cut the next batches of what is stored and not mined, ascending by id, until `most` are unfinished in all.
 
-        Each document is offered once in a run, so that what fails does not come again before the next one. Two
-        processes may call this at once.
+        Each document is offered once in a run. One with an open dead letter is not offered at all: it may kill its
+        worker again, so it waits for `indexer retry`, or for another text. Two processes may call this at once.
 
         Returns:
             Ids of the new batches; none when there is no room, or nothing left.
@@ -104,12 +105,7 @@ class Batches(Ledger, Runs, DeadLetters):
             if room <= 0:
                 return []
             taken = self._in_batches(connection, row.collection)
-            query = (
-                select(D.id)
-                .where(D.collection == row.collection, D.state == "stored", D.id > row.cut_to)
-                .order_by(D.id)
-                .limit(room * size + len(taken))
-            )
+            query = _uncut(row.collection, row.cut_to).order_by(D.id).limit(room * size + len(taken))
             ids = [id_ for (id_,) in connection.execute(query) if id_ not in taken][: room * size]
             if ids:
                 connection.execute(update(R).where(R.id == run).values(cut_to=ids[-1]))
@@ -290,8 +286,10 @@ class Batches(Ledger, Runs, DeadLetters):
         with self._reading() as connection:
             row = connection.execute(select(R.collection, R.cut_to).where(R.id == run)).one()
             batch = select(B.id).where(B.run == run).limit(1)
-            rest = select(D.id).where(D.collection == row.collection, D.state == "stored", D.id > row.cut_to)
-            left = connection.execute(batch).first() or connection.execute(rest.limit(1)).first()
+            left = (
+                connection.execute(batch).first()
+                or connection.execute(_uncut(row.collection, row.cut_to).limit(1)).first()
+            )
         return left is None
 
     def open_runs(self, collection: str | None = None) -> list[Run]:
@@ -318,6 +316,16 @@ class Batches(Ledger, Runs, DeadLetters):
             holders=tuple(sorted({f"{row.host}:{row.pid}" for row in held})),
             problems=tuple(sorted({row.error for row in rows if row.error})),
         )
+
+
+def _uncut(collection: str, cut_to: str) -> Select[Any]:
+    """Ids of the documents that a run has not cut yet."""
+    dead = (
+        select(L.row)
+        .where(L.collection == collection, L.document_id == D.id, L.resolved_at.is_(None))
+        .where(L.stage.in_(BATCH_STATES))
+    )
+    return select(D.id).where(D.collection == collection, D.state == "stored", D.id > cut_to, ~dead.exists())
 
 
 def _brief() -> Select[Any]:

@@ -52,6 +52,17 @@ def test_a_document_that_is_in_a_batch_is_not_put_into_another(catalog: Catalog)
     assert claimed(catalog, other).ids == ("d002", "d003")
 
 
+def test_a_document_with_an_open_dead_letter_waits_until_that_is_closed(catalog: Catalog) -> None:
+    run = started(catalog, 2)
+    catalog.bury("main", [Letter("a.jsonl:2", "encode", "it kills", "d001")])
+    (id_,) = catalog.cut(run, 9, most=9)
+    assert catalog.finish_batch(prepared(catalog, id_), Outcome({"d000": "h"}, "b")) == []
+    assert catalog.is_through(run)
+    catalog.resolve("main", document_ids=["d001"])
+    assert not catalog.is_through(run)
+    assert len(catalog.cut(run, 9, most=9)) == 1
+
+
 def test_a_batch_goes_from_prepare_to_encode_and_out(catalog: Catalog) -> None:
     run = started(catalog, 3)
     (id_,) = catalog.cut(run, 9, most=9)

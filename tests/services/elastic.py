@@ -98,7 +98,7 @@ def started(
     """Start a server with an empty data folder, as another user when we are root; leave nothing behind.
 
     Args:
-        settings: Added to (or replacing) those in `PLAIN`.
+        settings: Added to (or replacing) those in `PLAIN`; with a `path.data` of one's own, the data stay.
         setup: Called before the start with the configuration folder and a function that runs a program of the
             distribution: name, arguments, and what to type into it.
         certificates: PEM file of the authority, when the server speaks TLS.
@@ -145,8 +145,8 @@ def _configure(distribution: Distribution, folder: Path, settings: Mapping[str, 
     shutil.copytree(distribution.home / "config", config)
     for name in ("data", "logs", "tmp"):
         (folder / name).mkdir()
-    lines = [f"{name}: {value}" for name, value in settings.items()]
-    lines += [f"path.data: {folder / 'data'}", f"path.logs: {folder / 'logs'}"]
+    places = {"path.data": folder / "data", "path.logs": folder / "logs"}
+    lines = [f"{name}: {value}" for name, value in {**places, **settings}.items()]
     (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = (config / "jvm.options").read_text(encoding="utf-8").splitlines()
     # Logs of the garbage collector would go into the distribution, which belongs to somebody else.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from workers_site import PATIENCE, Site, articles, written
 pytestmark = pytest.mark.live
 
 ALL = ("prepare", "encode", "maintain")
+NUMBERS = count(1)
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +46,11 @@ def redis(request: pytest.FixtureRequest) -> Iterator[Guarded]:
 
 @pytest.fixture
 def site(
-    tmp_path: Path, request: pytest.FixtureRequest, postgres: Guarded, redis: Guarded,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Site]:  # fmt: skip
+    tmp_path: Path, postgres: Guarded, redis: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
     """A collection of its own in Elasticsearch, with batches of eight documents so that there are many."""
     monkeypatch.setattr("workers.maintaining.CHUNK", 8)
-    name = request.node.name.removeprefix("test_")[:40].rstrip("_")
+    name = f"workers-{next(NUMBERS)}-{os.getpid()}"
     url = elasticsearch("8.19")
     yield Site(
         tmp_path / "home",
@@ -58,7 +59,7 @@ def site(
             "database": services.postgres.url_of(postgres),
             "broker": services.redis.url_of(redis),
             "collection": name,
-            "index_prefix": f"test-{name}".replace("_", "-"),
+            "index_prefix": f"test-{name}",
         },
     )
     no_indices(url, "test-*")
@@ -137,7 +138,7 @@ def test_who_is_told_to_stop_finishes_the_batch_in_hand(site: Site, tmp_path: Pa
         with site.workers(*ALL, seconds=0.5) as supervisor:
             site.wait_for(lambda c: c.catalog.work(c.name).held["encode"], "an encoder at work")
             supervisor.send_signal(signal.SIGTERM)
-            assert supervisor.wait(30) == 0
+            assert supervisor.wait(60) == 0
         with site.opened() as collection:
             work = collection.catalog.work(collection.name)
             assert not any(work.held.values())

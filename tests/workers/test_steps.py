@@ -134,17 +134,17 @@ def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_p
 
 def test_no_more_batches_are_out_than_the_settings_say(collection, source, tray):
     tray.sweep = lambda catalog: 0
-    collection.index([source])
+    collection.index([source], topics=2)
     assert 0 < tray.most <= 3
 
 
 def test_without_workers_all_is_done_here(collection, source, tray):
-    assert collection.index([source], workers=False).mined == 40
+    assert collection.index([source], topics=2, workers=False).mined == 40
     assert tray.most == 0
 
 
 def test_messages_hold_no_text(collection, source, tray):
-    collection.index([source], wait=False)
+    collection.index([source], topics=2, wait=False)
     assert {(m.state, m.collection, len(m.batch)) for m in tray.messages} == {("prepare", "main", 26)}
 
 
@@ -158,12 +158,12 @@ def test_messages_that_were_lost_are_sent_again(collection, source, tray, monkey
         return encode(resources, claim)
 
     monkeypatch.setitem(steps.STEPS, "encode", encode_and_lose)
-    assert collection.index([source]).mined == 40
+    assert collection.index([source], topics=2).mined == 40
     assert not lost
 
 
 def test_a_message_that_comes_twice_is_done_once(collection, source, tray, encoder):
-    collection.index([source], wait=False)
+    collection.index([source], topics=2, wait=False)
     tray.messages.extend([*tray.messages, Message("encode", "main", "unheard")])
     resources = Resources(collection.settings, "encode")
     work(resources, tray)
@@ -183,7 +183,7 @@ def test_a_text_that_changes_on_the_way_is_mined_as_it_is_in_the_end(collection,
             collection.catalog.record("main", [LedgerEntry("d0003", new.content_hash)])
 
     encoder.on_encode = change
-    assert collection.index([source]).mined == 40
+    assert collection.index([source], topics=2).mined == 40
     assert not changes
     assert any("vent" in row.phrase for row in collection.engine.mentions(["d0003"]))
     assert collection.document("d0003").document.text.startswith("Deep sea")
@@ -201,14 +201,14 @@ def test_a_text_that_changed_between_prepare_and_encode_is_prepared_again(collec
         return following
 
     monkeypatch.setitem(steps.STEPS, "prepare", prepare_and_change)
-    collection.index([source])
+    collection.index([source], topics=2)
     assert collection.document("d0003").document.text == "Short."
     assert collection.engine.info().mined == 40
 
 
 def test_a_document_that_is_removed_meanwhile_is_no_problem(collection, source, encoder):
     encoder.on_encode = lambda texts: collection.engine.delete(["d0007"])
-    report = collection.index([source])
+    report = collection.index([source], topics=2)
     assert (report.mined, report.failed) == (39, 0)
     assert collection.dead_letters() == []
 
@@ -219,13 +219,28 @@ def test_a_document_that_cannot_be_encoded_takes_no_other_with_it(collection, so
             raise RuntimeError("too odd")
 
     encoder.on_encode = refuse
-    report = collection.index([source])
+    report = collection.index([source], topics=2)
     assert (report.mined, report.failed) == (39, 1)
     (letter,) = collection.dead_letters()
     assert (letter.document_id, letter.stage) == ("d0005", "encode")
     assert "too odd" in report.problems[0]
     encoder.on_encode = lambda texts: None
+    assert collection.index([source], topics=2).nothing_changed  # it might kill its worker again
     assert collection.retry().mined == 1
+    assert collection.dead_letters() == []
+
+
+def test_a_dead_document_with_another_text_is_tried_again(collection, source, encoder, tmp_path):
+    def refuse(texts):
+        if any("unique0005" in text for text in texts):
+            raise RuntimeError("too odd")
+
+    encoder.on_encode = refuse
+    collection.index([source], topics=2)
+    records = articles(40)
+    records[5]["text"] = "The robot arm is mended."
+    report = collection.index([written(tmp_path / "a.jsonl", records)])
+    assert (report.changed, report.mined) == (1, 1)
     assert collection.dead_letters() == []
 
 
@@ -240,7 +255,7 @@ def test_while_the_engine_is_away_batches_are_put_off_and_nothing_is_buried(coll
         return write(engine, rows, documents)
 
     monkeypatch.setattr("workers.steps.write_chunk", sometimes)
-    report = collection.index([source])
+    report = collection.index([source], topics=2)
     assert (report.mined, report.failed) == (40, 0)
     assert not away
 
@@ -257,7 +272,7 @@ def test_what_fails_again_and_again_is_divided_until_only_the_culprit_is_left(
 
     monkeypatch.setattr("workers.steps.mined", odd)
     monkeypatch.setattr("workers.steps.logger.exception", lambda *_, **__: None, raising=False)
-    report = collection.index([source])
+    report = collection.index([source], topics=2)
     assert (report.mined, report.failed) == (39, 1)
     (letter,) = collection.dead_letters()
     assert letter.document_id == "d0011"
@@ -286,7 +301,7 @@ def test_a_document_that_kills_its_worker_is_buried_and_nothing_else(collection,
 
     monkeypatch.setitem(steps.STEPS, "encode", die)
     monkeypatch.setattr("workers.crew.sleep", work_on)
-    report = collection.index([source])
+    report = collection.index([source], topics=2)
     assert (report.mined, report.failed) == (39, 1)
     assert [len(ids) for ids in deaths] == [SMALL_CHUNK, SMALL_CHUNK, 1, 1]
     (letter,) = collection.dead_letters()
@@ -326,7 +341,7 @@ def test_candidates_are_offsets_and_the_same_phrases_come_back():
 def test_a_worker_that_looks_in_another_place_forgets_and_buries_nothing(
     collection, source, tray, tmp_path: Path
 ):
-    collection.index([source], wait=False)
+    collection.index([source], topics=2, wait=False)
     elsewhere = collection.settings.model_copy(update={"home": tmp_path / "elsewhere"})
     resources = Resources(elsewhere, "prepare")
     work(resources, tray, most=3)
@@ -339,6 +354,6 @@ def test_a_worker_that_looks_in_another_place_forgets_and_buries_nothing(
 def test_crew_says_so_when_nobody_works(collection, source, tray, monkeypatch, capsys):
     monkeypatch.setattr("workers.crew.LONELY", -1.0)
     stages = []
-    collection.index([source], progress=lambda stage, done, total: stages.append(stage))
+    collection.index([source], topics=2, progress=lambda stage, done, total: stages.append(stage))
     assert "mine: no worker is at work" in stages
     assert capsys.readouterr().err.count("no_worker") == 1

@@ -1,0 +1,64 @@
+"""What can be said of workers without any: messages, and status."""
+
+from __future__ import annotations
+
+import pytest
+
+BROKER = "redis://:secret@127.0.0.1:9/0"  # nobody listens there
+
+
+def test_worker_needs_a_broker(run, home):
+    result = run("worker", home=home)
+    assert result.exit_code == 2
+    assert "There is no broker" in result.stderr
+    assert "INDEXER_BROKER" in result.stderr
+
+
+@pytest.mark.parametrize("queue", ["encoding", "", "encode,", "prepare,encoder"])
+def test_worker_knows_its_queues(run, home, queue):
+    result = run("worker", "--queue", queue, home=home)
+    assert result.exit_code == 2
+    assert ("there is no queue" in result.stderr) == (queue != "encode,")
+
+
+@pytest.mark.parametrize("command", [["worker"], ["index"]])
+def test_a_broker_that_is_away_is_named_without_its_password(
+    run, home, tmp_path, corpus, write, monkeypatch, command
+):
+    monkeypatch.setenv("INDEXER_BROKER", BROKER)
+    source = [write(tmp_path / "a.jsonl", corpus())] if command == ["index"] else []
+    result = run(*command, *source, home=home)
+    assert result.exit_code == 1
+    assert "There is no answer from the broker at redis://:***@127.0.0.1:9/0" in result.stderr
+    assert "secret" not in result.output
+    if source:
+        result = run(*command, *source, "--no-workers", "--topics", "3", home=home)
+        assert "21 documents mined" in result.stdout
+
+
+def test_watching_ends_when_nothing_is_with_the_workers(read):
+    assert read("status", "--watch").stdout == "nothing is with the workers\n"
+    assert read("status", "--watch", "--json").exit_code == 2
+
+
+def test_status_says_what_is_with_the_workers(run, home, tmp_path, corpus, write):
+    from indexer.collection import Collection
+
+    run("index", write(tmp_path / "a.jsonl", corpus()), "--topics", "3", home=home)
+    with Collection.open(home=home) as collection:
+        collection.catalog.mark("main", ["d01", "d02", "d03"], state="stored")
+        open_run = collection.catalog.start_run("main", "index", {}, detached=True)
+        held, away, _ = collection.catalog.cut(open_run, 1, most=3)
+        collection.catalog.claim(held, "prepare")
+        claim = collection.catalog.claim(away, "prepare")
+        collection.catalog.release(claim, delay=60, error="Elasticsearch is away.")
+        shown = " ".join(run("status", home=home).stdout.split())
+    assert "3 documents left; prepare 1 waiting, 1 at work; encode 0 waiting, 0 at work; 1 put off" in shown
+    assert "Elasticsearch is away." in shown
+
+
+def test_doctor_looks_at_the_broker(read, monkeypatch):
+    monkeypatch.setenv("INDEXER_BROKER", BROKER)
+    result = read("doctor", "--json")
+    assert '"check": "broker"' in result.stdout
+    assert "secret" not in result.output
