@@ -86,6 +86,7 @@ def copy(source: Engine, target: Engine, ids: list[str]) -> None:
                     tuple(mentions.get(s.document.id, ())),
                     s.bundle,
                     s.run,
+                    s.document.content_hash,
                 )
                 for s in stored
                 if s.vector is not None
