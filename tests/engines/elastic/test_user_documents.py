@@ -51,7 +51,7 @@ def test_a_document_without_text_is_none(source):
 
 
 @pytest.mark.parametrize(
-    ("source", "reason"), [({"body": 7}, "found int"), ({"body": "ä" * 51}, "102 bytes")]
+    ("source", "reason"), [({"body": 7}, "found a number"), ({"body": "ä" * 51}, "102 bytes")]
 )
 def test_what_is_no_text_or_too_long_is_named(source, reason):
     problem = taken(source).document
