@@ -269,6 +269,7 @@ def test_what_stands_in_the_way_is_explained_before_anything_is_written(client, 
     assert "index.blocks.read_only_allow_delete is set" in str(blocked)
     client.indices.close(index="test-user-other")
     assert "is closed" in str(refused("test-user-other", text_field="body"))
+    client.indices.open(index="test-user-other")
     assert client.count(index=NEWS)["count"] == 12
     assert "indexer" not in client.indices.get_mapping(index=NEWS)[NEWS]["mappings"]["properties"]
     collection.enrich(NEWS, OPTIONS)
