@@ -51,6 +51,17 @@ def test_words_of_the_query_need_no_quotes(read):
     assert one == several
 
 
+def test_all_lists_what_is_found_by_words_as_one_array(read):
+    paged = found(read("search", "robot", "--mode", "words", "--limit", "21", "--json"))["hits"]
+    listed = found(read("search", "robot", "--all", "--json"))
+    assert [(hit["id"], hit["rank"]) for hit in listed] == [(hit["id"], hit["rank"]) for hit in paged]
+    assert len(found(read("search", "robot nowhere", "--all", "--json"))) == len(listed)  # any of the words
+    assert len(found(read("search", "--all", "--json", "--where", "year<2005"))) == 5
+    assert found(read("search", "nowhere", "--all", "--json")) == []
+    assert read("search", "robot", "--all").exit_code == 2
+    assert read("search", "robot", "--all", "--json", "--mode", "meaning").exit_code == 2
+
+
 def test_pages_follow_each_other(read):
     whole = found(read("search", "robot", "--limit", "4", "--json"))["hits"]
     second = found(read("search", "robot", "--limit", "2", "--page", "2", "--json"))["hits"]

@@ -59,8 +59,8 @@ class Freshness:
 
     def refresh_all(self, *indices: str) -> None:
         """Make visible what anybody has written there."""
-        self._stale -= set(indices)
-        self._cluster.insist(lambda: self._refresh(set(indices)))
+        self._stale |= set(indices)
+        self.refresh(*indices)
 
     def refresh(self, *indices: str, insist: bool = True) -> None:
         """Make what this process has written visible to searches.

@@ -20,7 +20,7 @@ from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.errors import InputError, MappingMismatch, SearchError
-from indexer.readers.fields import flatten_loosely
+from indexer.readers.fields import flatten_loosely, kind_of
 from indexer.readers.source import clean
 from indexer.records import Document, StoredDocument
 
@@ -298,7 +298,7 @@ def _texts(source: Any, path: str) -> Iterator[str]:
         if value is None:
             continue
         if not isinstance(value, str):
-            raise _NoText(f'"{path}" must be text, found {type(value).__name__}.')
+            raise _NoText(f'"{path}" must be text, found {kind_of(value)}.')
         if value.strip():
             yield clean(value)
 

@@ -229,7 +229,7 @@ def test_documents_that_cannot_be_used_are_named_and_stop_nothing(client, collec
     client.index(index=NEWS, id="none", document={"headline": "only a title"})
     report = collection.enrich(NEWS, EnrichOptions("article.n, article.body", "headline"))
     assert (report.failed, report.without_text, report.written) == (1, 1, 12)
-    assert '"article.n" must be text, found int' in report.problems[0]
+    assert '"article.n" must be text, found a number' in report.problems[0]
     assert [letter.document_id for letter in collection.dead_letters()] == ["odd"]
     client.delete(index=NEWS, id="odd")
     collection.enrich(NEWS, EnrichOptions("article.n, article.body", "headline"))
@@ -269,6 +269,7 @@ def test_what_stands_in_the_way_is_explained_before_anything_is_written(client, 
     assert "index.blocks.read_only_allow_delete is set" in str(blocked)
     client.indices.close(index="test-user-other")
     assert "is closed" in str(refused("test-user-other", text_field="body"))
+    client.indices.open(index="test-user-other")
     assert client.count(index=NEWS)["count"] == 12
     assert "indexer" not in client.indices.get_mapping(index=NEWS)[NEWS]["mappings"]["properties"]
     collection.enrich(NEWS, OPTIONS)

@@ -1,0 +1,61 @@
+"""What is taken from a document of somebody else's, without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.engines.elastic.user_documents import UserDocuments
+from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
+from indexer.errors import InputError
+from indexer.records import Document
+
+INDEX = UserIndex(None, "news", 1, "indexer")  # type: ignore[arg-type]  # nothing is asked
+
+
+def taken(source, text="body", **options):
+    documents = UserDocuments(INDEX, EnrichOptions(text, **options), 100)
+    return documents._row({"_id": "a", "_seq_no": 7, "_primary_term": 1, "_source": source})
+
+
+@pytest.mark.parametrize(
+    ("source", "field", "text"),
+    [
+        ({"body": "one"}, "body", "one"),
+        ({"body": ["one", None, " ", "two"]}, "body", "one\n\ntwo"),
+        ({"a": {"body": "one"}}, "a.body", "one"),
+        ({"a.body": "one"}, "a.body", "one"),
+        ({"a": {"b.body": "one"}}, "a.b.body", "one"),
+        ({"a": [{"body": "one"}, {"body": "two"}, {"other": 1}]}, "a.body", "one\n\ntwo"),
+        ({"lead": "one", "body": "two"}, "lead, body", "one\n\ntwo"),
+    ],
+)
+def test_the_text_is_found_however_a_document_writes_it(source, field, text):
+    assert taken(source, field).document == Document("a", text, source="elasticsearch:news/a")
+
+
+def test_title_and_fields_come_along():
+    row = taken(
+        {"body": "one", "head": "A title", "year": 2020, "tags": ["x", "y"], "indexer": {"hash": "h"}},
+        title_field="head",
+        fields=("year", "tags", "none"),
+    )
+    assert (row.document.title, row.document.meta) == ("A title", {"year": 2020, "tags": ["x", "y"]})
+    assert (row.ours, row.guard, row.up_to_date) == ({"hash": "h"}, (7, 1), False)
+
+
+@pytest.mark.parametrize("source", [{}, {"body": None}, {"body": ""}, {"body": []}])
+def test_a_document_without_text_is_none(source):
+    row = taken(source)
+    assert row.document is None
+    assert row.up_to_date
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"), [({"body": 7}, "found a number"), ({"body": "ä" * 51}, "102 bytes")]
+)
+def test_what_is_no_text_or_too_long_is_named(source, reason):
+    problem = taken(source).document
+    assert isinstance(problem, InputError)
+    assert str(problem).startswith("elasticsearch:news/a: ")
+    assert reason in str(problem)
+    assert problem.facts["document_id"] == "a"
