@@ -27,13 +27,14 @@ from threadpoolctl import threadpool_limits
 
 from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
 from indexer.catalog import Catalog
-from indexer.catalog.entries import DeadLetter
+from indexer.catalog.entries import DeadLetter, Run
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
 from indexer.errors import NotFound, QueryError
 from indexer.finish import Finisher
-from indexer.pipeline import Pipeline, RunReport, mined
+from indexer.mining import mined
+from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions, count, read
 from indexer.readers.source import SCHEME
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from indexer.engines.elastic.user_documents import UserDocuments
     from indexer.engines.elastic.user_index import EnrichOptions
     from indexer.enrich import Enricher, EnrichReport
+    from trainer.retrain.run import RetrainOptions, RetrainReport
     from workers.crew import Crew
 
 START_SECONDS = 3.0  # of a run, before the first document is mined
@@ -625,6 +627,42 @@ class Collection:
             changed = finisher.merge(target, sources)
             self.catalog.finish_run(run, "finished", {"documents": changed})
         return next(t for t in self.engine.topics() if t.id == target), changed
+
+    # -- retraining -----------------------------------------------------------------------------------------
+
+    def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
+        """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
+
+        After a swap open the collection again: this object goes on with the generation that was live.
+        """
+        from indexer.engines.opening import open_generations
+        from trainer.retrain.run import Retrainer
+
+        with closing(open_generations(self.settings)) as generations:
+            retrainer = Retrainer(
+                self.settings,
+                self.engine,
+                generations,
+                self.catalog,
+                self._encoder_of,
+                taggers=TAGGERS,
+                progress=progress,
+            )
+            return retrainer.run(options)
+
+    def _encoder_of(self, bundle: str) -> Encoder:
+        """The encoder of any bundle; the collection's own is not loaded twice."""
+        from models.load import load_encoder
+
+        settings = self.settings
+        if bundle == settings.bundle:
+            return self.encoder
+        return load_encoder(bundle, home=settings.home, backend=settings.backend, threads=settings.threads)
+
+    def history(self, limit: int = 20) -> list[Run]:
+        """Retrains and rollbacks, newest first, with their figures."""
+        runs = self.catalog.runs(self.name, 10 * limit)
+        return [run for run in runs if run.kind in ("retrain", "rollback")][:limit]
 
     # -- state ----------------------------------------------------------------------------------------------
 

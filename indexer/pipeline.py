@@ -44,8 +44,6 @@ from indexer.text.parallel import PreparePool
 
 STORE_CHUNK = 256  # documents stored in one transaction
 
-__all__ = ["CHUNK", "STORE_CHUNK", "Pipeline", "RunReport", "mined", "problem_letters"]
-
 T = TypeVar("T")
 
 

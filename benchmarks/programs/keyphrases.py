@@ -9,7 +9,7 @@ import time
 
 def main(file: str, home: str) -> None:
     from indexer.batches import batches
-    from indexer.pipeline import CHUNK, mined
+    from indexer.mining import CHUNK, mined
     from indexer.readers import read
     from indexer.records import Document, Prepared
     from indexer.settings import load_settings

@@ -29,6 +29,8 @@ SECTIONS = {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",
         "worker": "indexer.cli.worker:worker",
+        "retrain": "indexer.cli.retrain:retrain",
+        "history": "indexer.cli.history:history",
         "generations": "indexer.cli.generations:generations",
         "models": "indexer.cli.models:models",
         "train": "indexer.cli.train:train",

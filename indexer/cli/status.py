@@ -148,6 +148,8 @@ def _took(run: Run) -> str:
 def _done(run: Run) -> str:
     if run.error:
         return run.error
+    if verdict := run.counts.get("verdict"):
+        return str(verdict)
     shown = [f"{run.counts[name]:,} {name}" for name in COUNTS_SHOWN if run.counts.get(name)]
     return ", ".join(shown) or ("nothing changed" if run.state == "finished" else "")
 

@@ -1,10 +1,13 @@
 import json
 
 import numpy as np
+import pytest
 
 from trainer.ccl import agreed
 from trainer.loop import TrainConfig
 from trainer.train import Order, Sources, train_bundle
+
+pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
 
 
 def test_mentions_of_a_phrase_take_its_most_frequent_label():

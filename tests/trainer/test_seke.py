@@ -11,6 +11,8 @@ from trainer.losses import TEMPERATURE
 from trainer.seke import joint
 from trainer.train import Order, Sources, train_bundle
 
+pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+
 PHRASES = ["heat pump", "cell membrane", "house", "solid state battery"]
 CONFIG = TrainConfig(steps=40, learning_rate=3e-3, warmup=2, eval_every=10)
 

@@ -12,6 +12,8 @@ from trainer.loop import TrainConfig
 from trainer.mining import Found, mine
 from trainer.train import Order, Sources, shares, train_bundle
 
+pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+
 CONTEXTS = {
     "heat pump": "the warm house is safe and the {} is warm .",
     "cell membrane": "a thin , thin {} is thin .",

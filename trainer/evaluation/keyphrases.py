@@ -22,7 +22,7 @@ from indexer.analysis.keyphrases import choose
 from indexer.batches import batches
 from indexer.encoding import Encoder, Floats
 from indexer.errors import InputError
-from indexer.pipeline import mined
+from indexer.mining import mined
 from indexer.progress import Progress, no_progress
 from indexer.records import Document, MentionRow
 from indexer.text import stemmed

@@ -18,10 +18,20 @@ Verdict = Literal["better", "kept", "worse"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a new encoder may cost. The settings `gate_*` say why."""
+    """How much a new encoder may cost, each in the unit of its figure, and what it must gain.
+
+    Attributes:
+        gain: In one of the two figures that tell better from worse; less is not worth another space.
+        silhouette, npmi, context, siblings, gold: How much lower it may be. Topics waver by so much from start to start.
+        without_topic, likeness: How much higher.
+        neighbours, search: Share of the nearest ten that must stay: below it, saved searches answer something else.
+        churn: Share of the documents that may change their topic.
+        speed: Times the old one.
+    """
 
     silhouette: float = 0.03
     npmi: float = 0.05
+    gain: float = 0.005
     context: float = 0.01
     siblings: float = 0.01
     neighbours: float = 0.3
@@ -31,6 +41,9 @@ class Limits:
     likeness: float = 0.2
     speed: float = 0.8
     gold: float = 0.01
+
+
+DEFAULTS = Limits()
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,7 @@ class Report:
 def judge(
     old: Measured,
     new: Measured,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULTS,
     gold: Mapping[str, tuple[float, float]] | None = None,
 ) -> Report:
     """Compare two encoders on one probe.
@@ -94,8 +107,10 @@ def judge(
             _least(name, a, b, limits.gold, better=b > a + limits.gold)
             for name, (a, b) in (gold or {}).items()
         ),
-        _paired("masked phrase found in another text", old.context, new.context, limits.context),
-        _paired("phrases named side by side are near", old.siblings, new.siblings, limits.siblings),
+        _paired("masked phrase found in another text", old.context, new.context, limits.context, limits.gain),
+        _paired(
+            "phrases named side by side are near", old.siblings, new.siblings, limits.siblings, limits.gain
+        ),
         _least("silhouette of topics", old.silhouette, new.silhouette, limits.silhouette),
         _least("NPMI of topics", _mean(old.npmi), _mean(new.npmi), limits.npmi),
         _most("share without a topic", old.without_topic, new.without_topic, limits.without_topic),
@@ -117,8 +132,9 @@ def _no_gain(checks: Sequence[Check]) -> str:
     return f"Nothing is surely better ({'; '.join(shown)})."
 
 
-def _paired(name: str, old: Floats, new: Floats, loss: float) -> Check:
-    return _least(name, _mean(old), _mean(new), loss, better=_surely_positive(new - old), may_gain=True)
+def _paired(name: str, old: Floats, new: Floats, loss: float, gain: float) -> Check:
+    better = _mean(new) >= _mean(old) + gain and _surely_positive(new - old)
+    return _least(name, _mean(old), _mean(new), loss, better=better, may_gain=True)
 
 
 def _least(

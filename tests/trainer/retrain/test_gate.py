@@ -56,6 +56,10 @@ def test_a_gain_that_chance_may_have_made_is_none() -> None:
     assert "surely" in reasons(replace(OLD, context=context))
 
 
+def test_a_gain_that_is_sure_and_tiny_is_none() -> None:
+    assert "surely" in reasons(replace(OLD, context=OLD.context + np.float32(0.004)))
+
+
 def test_either_gain_is_enough() -> None:
     assert judge(OLD, replace(OLD, siblings=OLD.siblings + np.float32(0.02))).accepted
 

@@ -1,0 +1,42 @@
+"""indexer history."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.times import moment
+
+
+@command()
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="The last N."
+)
+@json_option
+@pass_app
+def history(app: App, limit: int, as_json: bool) -> None:
+    """List retrains: when, what was decided, and why.
+
+    \b
+    Examples:
+      indexer history
+      indexer history --json
+    """
+    with app.collection() as collection:
+        runs = collection.history(limit)
+    if as_json:
+        print_json([asdict(run) for run in runs])
+        return
+    rows = [
+        (
+            moment(run.started_at),
+            run.kind,
+            str(run.counts.get("verdict", run.state)) if run.state == "finished" else run.state,
+            clean(str(run.counts.get("reason") or run.error)),
+        )
+        for run in runs
+    ]
+    say(table(rows, head=("started", "what", "verdict", "why")) if rows else "no retrains yet")
