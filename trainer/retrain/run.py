@@ -68,7 +68,9 @@ class RetrainReport:
     bundle: str = ""  # that is live now
     judged: dict[str, Report] = field(default_factory=dict)  # candidate ► what the gate said
     generation: int = 0  # that is live now; 0 when none was made
+    fit: str = ""  # of its topics: the run that made it
     replaced: int = 0
+    replaced_fit: str = ""  # what a way back needs
     seconds: float = 0.0
 
     def counts(self) -> dict[str, Any]:
@@ -225,7 +227,8 @@ class Retrainer:
 
     def _succeed(self, report: RetrainReport, bundle: Bundle) -> None:
         """Build the next generation and let it take over."""
-        asked = live_fit(self._catalog, self._name)
+        before = live_fit(self._catalog, self._name)
+        report.replaced_fit = before.run if before else ""
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
         recipe = Recipe(
             bundle.name,
@@ -237,12 +240,12 @@ class Retrainer:
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
-            named = following.build(asked.asked or len(set(asked.ids)) if asked else None)
+            named = following.build(before.asked or len(set(before.ids)) if before else None)
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
             with self._catalog.lock(self._name, "indexer retrain"):
                 following.take_over(named)
-            report.generation = following.number
+            report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", bundle.name
         report.reason = f"{bundle.name} has taken over as generation {report.generation}."
 

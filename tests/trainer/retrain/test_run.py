@@ -51,8 +51,10 @@ def generations(collection: Collection) -> list[tuple[int, str]]:
 
 
 def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collection, trained):
+    before = collection.catalog.live_fit("main").run
     report = collection.retrain(RetrainOptions())
     assert (report.verdict, report.bundle, report.replaced, report.generation) == ("swapped", BASE, 1, 2)
+    assert (report.replaced_fit, report.fit) == (before, collection.catalog.live_fit("main").run)
     assert trained == [45]  # of 60 documents 15 judge
     assert generations(collection) == [(1, "kept"), (2, "live")]
     with Collection.open(home=collection.settings.home) as changed:
