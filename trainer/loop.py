@@ -40,7 +40,7 @@ class TrainConfig:
 
     Attributes:
         steps: Optimiser updates. With `budget_s` the most there may be.
-        budget_s: Seconds; 0 = no limit. The first ten steps tell how many there will be.
+        budget_s: Seconds; 0 = no limit. The first ten steps tell how many there will be; past it no further one begins.
         eval_every: Steps between two dev scores.
         patience: Steps without a better dev score after which to stop; 0 = never.
     """
@@ -104,6 +104,8 @@ def train(
         loss = _update(recipe, network, parameters, optimizer, config, done)
         done += 1
         seconds = before + time.perf_counter() - start
+        if config.budget_s and seconds >= config.budget_s:  # steps became slower, or ten of them are too many
+            config = replace(config, steps=done)
         if config.budget_s and done == TIMED_STEPS[0]:
             timed_from = seconds
         if config.budget_s and done == TIMED_STEPS[1]:

@@ -8,6 +8,8 @@ and in 32 have about .99).
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 
 import torch
@@ -20,16 +22,29 @@ RIDGE = 1.0  # towards no change, with some thousand vectors of unit length
 GROUP = 32  # texts in one pass
 
 
-def settle(network: Network, before: Network, texts: Sequence[Sequence[int]], *, padding: int) -> None:
+def settle(
+    network: Network,
+    before: Network,
+    texts: Sequence[Sequence[int]],
+    *,
+    padding: int,
+    seconds: float = 0.0,
+) -> None:
     """Turn the head of documents so that the vectors of `texts` come as near as can be to those of another network.
 
     Args:
         network: Its head `documents` changes, nothing else.
         before: The network that `network` was trained from.
         texts: Word pieces, special ones included.
+        seconds: About so long, with fewer of the texts where need be; 0 = all of them.
     """
     if not texts:
         return
+    if seconds:
+        start = time.perf_counter()
+        _vectors(network, texts[:GROUP], padding)
+        needed = 2 * (time.perf_counter() - start) * len(texts) / GROUP  # both networks read each
+        texts = texts[:: max(1, math.ceil(needed / seconds))]
     now, wanted = (_vectors(one, texts, padding).double() for one in (network, before))  # [texts, dims]
     gram = now.T @ now + RIDGE * torch.eye(now.shape[1], dtype=now.dtype)
     turn = torch.linalg.solve(gram, now.T @ (wanted - now))  # [dims, dims]; 0 where nothing has moved

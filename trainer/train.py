@@ -46,6 +46,7 @@ TARGET_EPOCHS = 5  # or more for each phrase that two of its texts have: a small
 KEPT_TEXTS = 6_000  # whose document vectors should stay
 KEPT_PIECES = 62  # of each, without the special ones
 WINDOWS = 2_000  # whole ones, by which documents are settled too
+SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
 TRAINING = "training.json"
@@ -134,13 +135,15 @@ def train_bundle(
     recipe = _recipe(base, network, words, mix, order)
     config = order.config
     if config.budget_s:  # which is for everything, mining too
-        config = replace(config, budget_s=max(1.0, config.budget_s - (time.perf_counter() - began)))
+        left = config.budget_s - (time.perf_counter() - began) - SETTLING_SHARE * config.budget_s
+        config = replace(config, budget_s=max(1.0, left))
     steps = _run(recipe, network, config, work, progress)
     if order.recipe != "seke":  # which moves documents on purpose
         progress("settle", 0, None)
         kept = _kept_texts(mix, words, order.config.seed)[::SETTLED_BY]
         texts = [*kept, *_windows(mix, words, base.window_tokens)]
-        settle(network, Network(base).to(network.documents.device), texts, padding=words.padding)
+        before = Network(base).to(network.documents.device)
+        settle(network, before, texts, padding=words.padding, seconds=SETTLING_SHARE * order.config.budget_s)
     heads = {**read_heads(base), **_heads(network, recipe)}
     bundle = replace(
         base,

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import torch
 from torch import nn
@@ -74,6 +76,18 @@ def test_it_stops_when_the_score_no_longer_grows():
     recipe.score = lambda: 0.5  # never better than the first time
     config = TrainConfig(steps=100, eval_every=10, patience=30)
     assert list(train(recipe, recipe.network, config))[-1].number == 40
+
+
+def test_a_budget_holds_where_a_few_steps_are_more_than_it():
+    class Slow(Line):
+        def loss(self, step):
+            time.sleep(0.05)
+            return super().loss(step)
+
+    recipe = Slow()
+    steps = list(train(recipe, recipe.network, TrainConfig(steps=100, budget_s=0.12, eval_every=50)))
+    assert len(steps) <= 3
+    assert steps[-1].score is not None  # it ends as any training does
 
 
 def test_a_budget_shortens_the_training():

@@ -29,6 +29,20 @@ def test_documents_that_were_turned_are_turned_back(bundle):
     assert (documents(network) * documents(before)).sum(dim=1).mean() > 0.98
 
 
+def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
+    read = []
+
+    def vectors(network, texts, padding):
+        read.append(len(texts))
+        return torch.eye(32)[torch.arange(len(texts)) % 32]
+
+    monkeypatch.setattr("trainer.settle._vectors", vectors)
+    monkeypatch.setattr("trainer.settle.time.perf_counter", iter([0.0, 1.0]).__next__)
+    settle(Network(bundle), Network(bundle), TEXTS, padding=0, seconds=5.0)
+    # 32 texts took a second, so both networks need 25 for 400: every fifth is read.
+    assert read == [32, 80, 80]
+
+
 def test_what_has_not_moved_stays(bundle):
     network = Network(bundle)
     head = copy.deepcopy(network.documents)

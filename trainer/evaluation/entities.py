@@ -117,7 +117,7 @@ def evaluate_entities(
         seeds=seeds,
         rows=rows,
         main=MAIN,
-        published=known(path, PUBLISHED),
+        published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
         more={
             "phrases": int(phrase.max()) + 1,
             "links": len(related.linked),

@@ -135,7 +135,7 @@ def evaluate_keyphrases(
         protocol=PROTOCOL,
         rows={name: _figures(predictions, gold) for name, predictions in rows.items()},
         main="indexer",
-        published=known(path, PUBLISHED),
+        published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
         digits=2,
         columns=[f"f1@{k}" for k in RANKS],
         more={"tagger": tagger},

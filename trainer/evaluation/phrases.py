@@ -143,7 +143,7 @@ def evaluate_phrases(
         seeds=used,
         rows=rows,
         main=next(iter(rows)),
-        published=known(path, PUBLISHED),
+        published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
     )
 
 
@@ -232,9 +232,9 @@ class _Reader:
 def _item(line: Line) -> Item:
     if "query" in line.fields:
         return _question(line)
-    if "score" in line.fields:
+    if "score" in line.fields and "a" in line.fields:
         return Scored(line.text("a"), line.text("b"), line.number("score"))
-    if "label" in line.fields:
+    if "label" in line.fields and "a" in line.fields:
         return _pair(line)
     raise line.wrong(
         'expected "a", "b" and "score"; or "a", "b", "label" and "split"; or "query", "choices" and "answer". '

@@ -121,6 +121,7 @@ def test_a_strict_split_is_the_first_figure(written):
     ("lines", "message"),
     [
         ([{"text": "x"}], ':1: expected "a", "b" and "score"; or'),
+        ([{"text": "x", "label": "physics"}], ':1: expected "a", "b" and "score"; or'),
         ([{"a": "1", "b": "2", "score": "high"}], ':1: "score" must be a number, not "high"'),
         ([{"a": "1", "score": 1}], ':1: "b" is missing'),
         ([{"a": "1", "b": "2", "label": 2, "split": "dev"}], ':1: "label" must be 0 or 1, not 2'),
