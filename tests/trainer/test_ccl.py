@@ -15,7 +15,13 @@ def test_mentions_of_a_phrase_take_its_most_frequent_label():
     assert agreed(phrases, labels).tolist() == [1, 1, 1, 0, 0]  # the smaller one among equals
 
 
-def test_it_learns_from_clusters(bundle, tmp_path):
+CONFIG = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)
+ORDER = Order("mine", CONFIG, recipe="ccl", clusters=2, threads=1)
+
+
+@pytest.fixture
+def spans(tmp_path):
+    """Two phrases, each with an ending of its own."""
     lines = [
         {"sentence": f"{'the ' * at}{phrase} {end} .", "start": 4 * at, "end": 4 * at + len(phrase)}
         for at in range(12)
@@ -23,9 +29,23 @@ def test_it_learns_from_clusters(bundle, tmp_path):
     ]
     path = tmp_path / "spans.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    config = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)
-    order = Order("mine", config, recipe="ccl", clusters=2, threads=1)
-    made = train_bundle(bundle, Sources(mentions=(path,)), order, home=tmp_path / "home")
+    return path
+
+
+def test_it_learns_from_clusters(bundle, spans, tmp_path):
+    made = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "home")
     assert made.scores["held_back"] > 0.9
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) / 2
+
+
+def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path):
+    def stop(stage, done, total):
+        if stage.startswith("train") and done == 15:
+            raise KeyboardInterrupt
+
+    whole = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "killed", progress=stop)
+    again = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "killed")
+    assert again.fingerprint == whole.fingerprint
