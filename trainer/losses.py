@@ -101,3 +101,20 @@ def triplet(anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: fl
     near = (anchors - positives).square().sum(dim=-1)  # [batch]
     far = (anchors.unsqueeze(1) - negatives).square().sum(dim=-1)  # [batch, n]
     return F.relu(near.unsqueeze(1) - far + margin).mean()
+
+
+def triplet_by_distance(
+    anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: float = 1.0
+) -> Tensor:
+    """How far each positive is from being nearer than its negative, by a margin (Phrase-BERT, EMNLP 2021, equation 1).
+
+    Args:
+        anchors, positives, negatives: float [batch, dims].
+        margin: In the unit of the vectors, whose length counts.
+
+    Returns:
+        float [], mean over rows; Euclidean distances.
+    """
+    near = (anchors - positives).norm(dim=-1)  # [batch]
+    far = (anchors - negatives).norm(dim=-1)
+    return F.relu(near - far + margin).mean()

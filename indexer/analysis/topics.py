@@ -89,9 +89,7 @@ class TopicFit:
         Args:
             vectors: float32 [n, dims]. document: float32 [dims] or [n, dims].
         """
-        similarity = (
-            _mapped(_mixed(vectors, document, self.share), self.mean, self.projection) @ self.mapped.T
-        )  # [n, k]
+        similarity = self.likeness(vectors, document)
         order = np.argsort(-similarity, axis=1, kind="stable")
         rows = np.arange(len(similarity))
         best = order[:, 0]
@@ -104,6 +102,12 @@ class TopicFit:
             runner_up=second,
             margin=margin.astype(np.float32),
         )
+
+    def likeness(self, vectors: Floats, document: Floats) -> Floats:
+        """Cosine of phrases to the centroids in the mapped space: float32 [n, k]; arguments as for `place`."""
+        mixtures = _mixed(vectors, document, self.share)
+        found: Floats = _mapped(mixtures, self.mean, self.projection) @ self.mapped.T
+        return found
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For the catalog."""
@@ -139,30 +143,63 @@ def load_libraries() -> None:
     import sklearn.metrics  # noqa: F401
 
 
+@dataclass(frozen=True)
+class Space:
+    """Where the topics of a sample are looked for: phrases mixed with their documents, centred and projected.
+
+    Attributes:
+        mean, projection: As in `TopicFit`.
+        points: float32 [n, p], the phrases of the sample there, unit length.
+        share: Of the document's vector in the mixture.
+    """
+
+    sample: Sample
+    mean: Floats
+    projection: Floats
+    points: Floats
+    share: float
+
+    @classmethod
+    def of(cls, sample: Sample, share: float = DOCUMENT_SHARE) -> Space:
+        """The leading principal components of the mixtures."""
+        mixtures = _mixed(sample.vectors, sample.documents[sample.document], share)
+        mean, projection = _principal(mixtures)
+        return cls(sample, mean, projection, _mapped(mixtures, mean, projection), share)
+
+    def number(self, asked: int | None) -> int:
+        """How many topics to look for: as many as asked for, or by silhouette; never more than documents."""
+        most = min(len(self.sample.documents), len(np.unique(self.points, axis=0)))
+        return min(asked or _best_number(self.points, self.sample), most)
+
+    def fit(self, topics: Floats) -> TopicFit:
+        """The fit with these directions: float32 [k, p], unit length."""
+        similarity = self.points @ topics.T  # [n, k]
+        labels = np.argmax(similarity, axis=1)
+        return TopicFit(
+            mean=self.mean,
+            projection=self.projection,
+            mapped=topics,
+            centroids=means(self.sample.vectors, self.sample.weights, labels, len(topics)),
+            reach=_reach(similarity.max(axis=1), self.sample.document),
+            silhouette=_silhouette(self.points, labels, _one_per_document(self.sample)),
+            share=self.share,
+        )
+
+
 def fit(sample: Sample, number: int | None = None) -> TopicFit:
     """Fit topics to a sample; the same sample gives the same fit.
 
     Args:
         number: How many topics; None chooses by silhouette. Never more than there are documents.
     """
-    mixtures = _mixed(sample.vectors, sample.documents[sample.document])
-    mean, projection = _principal(mixtures)
-    points = _mapped(mixtures, mean, projection)
-    most = min(len(sample.documents), len(np.unique(points, axis=0)))
-    number = min(number or _best_number(points, sample), most)
+    space = Space.of(sample)
+    number = space.number(number)
     one = _one_per_document(sample)
-    found = [_clusters(points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)]
+    found = [
+        _clusters(space.points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)
+    ]
     # By silhouette, not by tightness: tight clusters may cut a topic in two and leave two others together.
-    mapped, labels = max(found, key=lambda clusters: _silhouette(points, clusters[1], one))
-    nearest = np.sum(points * mapped[labels], axis=1)
-    return TopicFit(
-        mean=mean,
-        projection=projection,
-        mapped=mapped,
-        centroids=_means(sample.vectors, sample.weights, labels, len(mapped)),
-        reach=_reach(nearest, sample.document),
-        silhouette=_silhouette(points, labels, one),
-    )
+    return space.fit(max(found, key=lambda clusters: _silhouette(space.points, clusters[1], one))[0])
 
 
 def _mixed(vectors: Floats, document: Floats, share: float = DOCUMENT_SHARE) -> Floats:
@@ -194,7 +231,8 @@ def _clusters(
     return centroids, np.argmax(points @ centroids.T, axis=1)
 
 
-def _means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: int) -> Floats:
+def means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: int) -> Floats:
+    """Weighted mean of the vectors of each label, at unit length: float32 [number, dims]."""
     sums = np.zeros((number, vectors.shape[1]), np.float32)
     np.add.at(sums, labels, vectors * weights[:, None])
     return unit(sums)
