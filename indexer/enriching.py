@@ -89,6 +89,7 @@ class Enriching:
                 documents.index.add_field(self._pipeline.engine.dims, self._settings.vector_index)
             started = {"index": self._index, "into": self._options.into, **wanted}
             report.run = self._catalog.start_run(self._collection, "enrich", started, lock=lock)
-            with recorded(self._catalog, report), undisturbed():
+            patient = self._pipeline.engine.patient(), documents.index.cluster.patient()
+            with recorded(self._catalog, report), undisturbed(), patient[0], patient[1]:
                 yield enricher, report
                 report.seconds = time.perf_counter() - start

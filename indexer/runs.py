@@ -104,7 +104,7 @@ class SourceRun:
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )
-            with undisturbed():
+            with undisturbed(), self._pipeline.engine.patient():
                 with recorded(self._catalog, report, detach=self._crew is not None):
                     self._take_in(given, options, wanted, letters, report)
                     if self._crew is None:

@@ -121,7 +121,8 @@ class Retrainer:
         """
         start = time.perf_counter()
         report = RetrainReport()
-        with self._catalog.lock(f"{self._name}@retrain", "indexer retrain") as lock:
+        retraining = self._catalog.lock(f"{self._name}@retrain", "indexer retrain")
+        with retraining as lock, self._engine.patient():
             self._tidy()
             state = fingerprint(self._catalog, self._name)
             asked = {name: getattr(options, name) for name in ASKED} | {"state": state}

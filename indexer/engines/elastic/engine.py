@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from indexer.batches import batches
@@ -144,9 +144,12 @@ class ElasticEngine:
         """Remove mentions that a killed writer left behind. The server merges segments by itself."""
         self._writer.sweep()
 
+    def patient(self) -> AbstractContextManager[None]:
+        return self._cluster.patient()
+
     def close(self) -> None:
         with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
-            self._fresh.refresh(*self.names.all, insist=False)
+            self._fresh.refresh(*self.names.all)
         self._cluster.close()
 
     def problems(self) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -169,6 +169,9 @@ class LocalEngine:
 
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
+
+    def patient(self) -> AbstractContextManager[None]:
+        return nullcontext()  # files are never away
 
     def close(self) -> None:
         self._connections.close()
