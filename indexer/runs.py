@@ -15,6 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
+from indexer.engines.base import Engine
+from indexer.errors import Superseded
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, count, read
@@ -100,6 +102,7 @@ class SourceRun:
         report = RunReport()
         given = [absolute(source) for source in sources]
         with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
@@ -148,6 +151,16 @@ class SourceRun:
 
     def _finish(self, wanted: Wanted, report: RunReport) -> None:
         self._pipeline.finish(report, number=wanted.topics, refit=wanted.refit)
+
+
+def check_live(engine: Engine) -> None:
+    """Under the lock of the collection, before anything is written.
+
+    Raises:
+        Superseded: It was opened before another generation took over, for which the encoder is the wrong one.
+    """
+    if engine.superseded():
+        raise Superseded("Another generation has taken over.", hint="Open the collection again.")
 
 
 @contextmanager
