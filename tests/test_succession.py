@@ -81,7 +81,7 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
     id_ = collection.search("", mode="words").hits[0].stored.document.id
     text = collection.document(id_).document.content
     with closing(succession(collection)) as following:
-        following.take_over(following.build(3))
+        following.take_over(following.build(Asked(number=3)))
     best = collection.search(text, mode="meaning").hits[0]
     assert best.stored.document.id == id_
     assert best.score > 0.95  # of vectors of different encoders it would be near 0
