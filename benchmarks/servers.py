@@ -33,6 +33,7 @@ from indexer.collection import Collection  # noqa: E402
 from indexer.settings import load_settings  # noqa: E402
 
 DEFAULT = "9.2"
+JAVA = "-Xms2g -Xmx2g"  # with the compiler that knows vector instructions, which short tests do without
 
 
 class Elastic:
@@ -52,7 +53,7 @@ class Elastic:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        self._stack.enter_context(started(self._distribution, self._settings))
+        self._stack.enter_context(started(self._distribution, self._settings, java=JAVA))
 
     def stop(self) -> None:
         self._stack.close()
