@@ -33,6 +33,7 @@ from indexer.collection import Collection  # noqa: E402
 from indexer.settings import load_settings  # noqa: E402
 
 DEFAULT = "9.2"
+PASSED_ON = ("INDEXER_THREADS", "INDEXER_BACKEND", "INDEXER_VECTOR_INDEX")
 JAVA = "-Xms2g -Xmx2g"  # with the compiler that knows vector instructions, which short tests do without
 
 
@@ -75,9 +76,7 @@ class Servers:
 
     def environment(self, collection: str, *, broker: bool = True) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("INDEXER_")}
-        kept = {
-            name: os.environ[name] for name in ("INDEXER_THREADS", "INDEXER_BACKEND") if name in os.environ
-        }
+        kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         return {
             **inherited,
             **kept,
