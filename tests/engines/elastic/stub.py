@@ -30,6 +30,7 @@ class Stub:
     largest: int = 10**9  # bytes of a request
     product: bool = True
     headers: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[Any] = field(default_factory=list)  # of requests other than bulk
 
     @property
     def sent(self) -> list[list[str]]:
@@ -104,9 +105,11 @@ def serve(stub: Stub) -> ThreadingHTTPServer:
             heads, items = _items(data) if "_bulk" in self.path else ({}, [])
             stub.heads |= heads
             stub.requests.append(items)
+            if data and "_bulk" not in self.path and "_msearch" not in self.path:
+                stub.bodies.append(json.loads(data))
             self.answer(stub.mishaps.popleft()(items) if stub.mishaps else stub.take(items))
 
-        do_POST = do_PUT
+        do_POST = do_DELETE = do_PUT
 
         def answer(self, answer: Answer | None) -> None:
             if answer is None:  # the line goes dead
