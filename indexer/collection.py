@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from indexer.analysis.finders import Asked
 from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
@@ -122,7 +123,7 @@ class Collection:
         sources: Sequence[str | Path],
         *,
         options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
-        topics: int | None = None,
+        topics: str | int | None = None,
         refit: bool = False,
         delete_missing: bool = False,
         workers: bool = True,
@@ -133,7 +134,8 @@ class Collection:
 
         Args:
             options: Names of fields, and limits of the readers.
-            topics: How many topics are wanted; None leaves it to the silhouette, or to the topics there are.
+            topics: How many topics are wanted (``40``), found how (``"clusters"``), or both (``"clusters:40"``); what
+                is not said is left to the texts, or as it was.
             refit: Fit the topics again; ids go on where a new topic continues an old one.
             delete_missing: Remove documents that came from these sources and are not in them any more.
             workers: Let workers do the mining, when the settings name a broker.
@@ -167,7 +169,7 @@ class Collection:
         index: str,
         options: EnrichOptions,
         *,
-        topics: int | None = None,
+        topics: str | int | None = None,
         refit: bool = False,
         progress: Progress = no_progress,
     ) -> EnrichReport:
@@ -183,6 +185,7 @@ class Collection:
             SettingsError: The engine is not Elasticsearch.
             NotFound, MappingMismatch, EngineForbidden: The index cannot be enriched; see `UserIndex.open`.
         """
+        Asked.read(topics)
         return self._enriching(index, options, progress).all(topics, refit=refit)
 
     def watch(

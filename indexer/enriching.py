@@ -31,7 +31,7 @@ class Enriching:
         self._options = options
         self._progress = progress
 
-    def all(self, topics: int | None = None, *, refit: bool = False) -> EnrichReport:
+    def all(self, topics: str | int | None = None, *, refit: bool = False) -> EnrichReport:
         """Bring all documents up to date."""
         with self._run(text_field=self._options.text_field, topics=topics) as (enricher, report):
             enricher.all(report, topics=topics, refit=refit)

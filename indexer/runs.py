@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from threadpoolctl import threadpool_limits
 
+from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
 from indexer.pipeline import Pipeline, RunReport
@@ -36,9 +37,12 @@ class Crew(Protocol):
 class Wanted:
     """What a run is to do beside reading its sources; see `Collection.index`."""
 
-    topics: int | None = None
+    topics: str | int | None = None
     refit: bool = False
     delete_missing: bool = False
+
+    def __post_init__(self) -> None:
+        Asked.read(self.topics)  # which is not needed before all is mined, and may be wrong
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class SourceRun:
             self._finish(wanted, report)
 
     def _finish(self, wanted: Wanted, report: RunReport) -> None:
-        self._pipeline.finish(report, number=wanted.topics, refit=wanted.refit)
+        self._pipeline.finish(report, wanted.topics, refit=wanted.refit)
 
 
 @contextmanager

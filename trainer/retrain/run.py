@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from indexer.analysis.finders import Asked
 from indexer.catalog.entries import BundleEntry, RunState
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
@@ -240,7 +241,8 @@ class Retrainer:
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
-            named = following.build(before.asked or len(set(before.ids)) if before else None)
+            asked = Asked(before.finder, before.asked or len(set(before.ids))) if before else Asked()
+            named = following.build(asked)
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
             with self._catalog.lock(self._name, "indexer retrain"):
