@@ -12,11 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from indexer.analysis.documents import fit_documents
 from indexer.analysis.topics import Sample, TopicFit, fit
 from indexer.errors import SettingsError
 
 DEFAULT = "clusters"
-FINDERS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {DEFAULT: fit}
+FINDERS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {
+    DEFAULT: fit,
+    "documents": fit_documents,
+}
 
 _SAID = re.compile(r"(?P<finder>[a-z]+)(:(?P<both>\d+))?|(?P<alone>\d+)")
 

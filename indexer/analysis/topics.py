@@ -89,9 +89,7 @@ class TopicFit:
         Args:
             vectors: float32 [n, dims]. document: float32 [dims] or [n, dims].
         """
-        similarity = (
-            _mapped(_mixed(vectors, document, self.share), self.mean, self.projection) @ self.mapped.T
-        )  # [n, k]
+        similarity = self.likeness(vectors, document)
         order = np.argsort(-similarity, axis=1, kind="stable")
         rows = np.arange(len(similarity))
         best = order[:, 0]
@@ -104,6 +102,12 @@ class TopicFit:
             runner_up=second,
             margin=margin.astype(np.float32),
         )
+
+    def likeness(self, vectors: Floats, document: Floats) -> Floats:
+        """Cosine of phrases to the centroids in the mapped space: float32 [n, k]; arguments as for `place`."""
+        mixtures = _mixed(vectors, document, self.share)
+        found: Floats = _mapped(mixtures, self.mean, self.projection) @ self.mapped.T
+        return found
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For the catalog."""
@@ -159,7 +163,7 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
         mean=mean,
         projection=projection,
         mapped=mapped,
-        centroids=_means(sample.vectors, sample.weights, labels, len(mapped)),
+        centroids=means(sample.vectors, sample.weights, labels, len(mapped)),
         reach=_reach(nearest, sample.document),
         silhouette=_silhouette(points, labels, one),
     )
@@ -194,7 +198,8 @@ def _clusters(
     return centroids, np.argmax(points @ centroids.T, axis=1)
 
 
-def _means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: int) -> Floats:
+def means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: int) -> Floats:
+    """Weighted mean of the vectors of each label, at unit length: float32 [number, dims]."""
     sums = np.zeros((number, vectors.shape[1]), np.float32)
     np.add.at(sums, labels, vectors * weights[:, None])
     return unit(sums)
