@@ -42,8 +42,8 @@ ENTITY_ROWS = (
     3  # that are kept of LUKE's half a million: none but [MASK], the last of them, is ever asked for
 )
 HUB_NAME = re.compile(r"([\w.-]+/)?[\w.-]+(@[\w./-]+)?")
-READ = ("*.json", "*.txt", "*.model", "*.safetensors")  # from the hub
-NOT_READ = ("*/*",)  # other formats of the same model
+READ = ["*.json", "*.txt", "*.model", "*.safetensors"]  # from the hub
+NOT_READ = ["*/*"]  # other formats of the same model
 AS_SAFETENSORS = (
     'python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v in '
     "torch.load('pytorch_model.bin', map_location='cpu', weights_only=True).items()}, 'model.safetensors')\""
@@ -105,7 +105,7 @@ def _downloaded(source: str) -> Path:
 
     name, _, revision = source.partition("@")
     try:
-        found: str = snapshot_download(
+        found = snapshot_download(
             name, revision=revision or None, allow_patterns=READ, ignore_patterns=NOT_READ
         )
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
@@ -234,7 +234,7 @@ def _keep_mask_only(model: Any, folder: Path) -> None:
     embeddings = model.get_parameter(ENTITIES)
     rows = torch.zeros(ENTITY_ROWS, embeddings.shape[1], dtype=embeddings.dtype)
     rows[-1] = embeddings.detach()[mask]
-    model.set_entity_embeddings(torch.nn.Embedding.from_pretrained(rows, freeze=False))
+    model.set_entity_embeddings(torch.nn.Embedding(*rows.shape, _weight=rows))
     model.config.entity_vocab_size = ENTITY_ROWS
 
 

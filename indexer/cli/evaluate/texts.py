@@ -42,7 +42,7 @@ def texts(
     Examples:
       indexer evaluate texts --data stackoverflow.jsonl.gz
       indexer evaluate texts --data googlenews_ts.jsonl.gz --seeds 3 --json
-      indexer --bundle minilm-base evaluate texts --data stackoverflow.jsonl.gz --adapt 1
+      indexer evaluate texts --data stackoverflow.jsonl.gz --adapt 1 --bundle minilm-base
     """
     from trainer.evaluation.texts import evaluate_texts
 

@@ -51,7 +51,7 @@ def hs_gc(
 
     \b
     Examples:
-      indexer --bundle minilm-base train hs-gc --corpus titles.jsonl --clusters 20
+      indexer train hs-gc --corpus titles.jsonl --clusters 20 --bundle minilm-base
       indexer index titles.jsonl --collection clustered --bundle hs-gc --topics documents
     """
     if not corpus:
