@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from indexer.pipeline import RunReport
@@ -17,7 +18,7 @@ class Refitted(Miner, Protocol):
 
     def index(
         self,
-        sources: Sequence[object],
+        sources: Sequence[str | Path],
         *,
         topics: str | int | None = None,
         refit: bool = False,
