@@ -13,7 +13,7 @@ from indexer.engines.opening import connected, open_generations
 from indexer.enrich import Enricher, EnrichReport, Pace, Watcher, must_be_elastic
 from indexer.pipeline import Pipeline
 from indexer.progress import Progress
-from indexer.runs import recorded, undisturbed
+from indexer.runs import check_live, recorded, undisturbed
 from indexer.settings import Settings
 
 
@@ -81,6 +81,7 @@ class Enriching:
         start = time.perf_counter()
         report = EnrichReport()
         with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             pace = Pace(self._options.throttle)
             enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)
@@ -89,6 +90,7 @@ class Enriching:
                 documents.index.add_field(self._pipeline.engine.dims, self._settings.vector_index)
             started = {"index": self._index, "into": self._options.into, **wanted}
             report.run = self._catalog.start_run(self._collection, "enrich", started, lock=lock)
-            with recorded(self._catalog, report), undisturbed():
+            patient = self._pipeline.engine.patient(), documents.index.cluster.patient()
+            with recorded(self._catalog, report), undisturbed(), patient[0], patient[1]:
                 yield enricher, report
                 report.seconds = time.perf_counter() - start

@@ -16,6 +16,8 @@ from threadpoolctl import threadpool_limits
 from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
+from indexer.engines.base import Engine
+from indexer.errors import Superseded
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, count, read
@@ -104,11 +106,12 @@ class SourceRun:
         report = RunReport()
         given = [absolute(source) for source in sources]
         with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )
-            with undisturbed():
+            with undisturbed(), self._pipeline.engine.patient():
                 with recorded(self._catalog, report, detach=self._crew is not None):
                     self._take_in(given, options, wanted, letters, report)
                     if self._crew is None:
@@ -152,6 +155,16 @@ class SourceRun:
 
     def _finish(self, wanted: Wanted, report: RunReport) -> None:
         self._pipeline.finish(report, wanted.topics, refit=wanted.refit)
+
+
+def check_live(engine: Engine) -> None:
+    """Under the lock of the collection, before anything is written.
+
+    Raises:
+        Superseded: It was opened before another generation took over, for which the encoder is the wrong one.
+    """
+    if engine.superseded():
+        raise Superseded("Another generation has taken over.", hint="Open the collection again.")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ and the next call goes on; after it, `complete` does what was left for the catal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,9 +71,13 @@ class Succession:
         self._progress = progress
         self._live = generations.open(_live(generations))
         self.number, self._next = _begun(generations, catalog, collection, recipe, self._live.dims)
+        self._patience = ExitStack()
+        for engine in (self._live, self._next):
+            self._patience.enter_context(engine.patient())
 
     def close(self) -> None:
         """Give back both engines."""
+        self._patience.close()
         self._live.close()
         self._next.close()
 

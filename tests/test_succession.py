@@ -74,6 +74,22 @@ def test_topics_and_names_survive_another_encoder(collection):
         assert changed.search("solar wind", mode="words").hits
 
 
+def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
+    encoders = {"minilm-base": OtherEncoder()}
+    monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 0.0)
+    id_ = collection.search("", mode="words").hits[0].stored.document.id
+    text = collection.document(id_).document.content
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    best = collection.search(text, mode="meaning").hits[0]
+    assert best.stored.document.id == id_
+    assert best.score > 0.95  # of vectors of different encoders it would be near 0
+    assert collection.encoder.bundle == "other@00000000+test"
+    report = collection.index([write(tmp_path / "later.jsonl", [{"id": "later", "text": text}])])
+    assert report.bundle == collection.document("later").bundle == "other@00000000+test"
+
+
 def test_what_happens_meanwhile_is_there_afterwards(collection, tmp_path):
     with closing(succession(collection)) as following:
         named = following.build(Asked(number=3))

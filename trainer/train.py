@@ -29,13 +29,17 @@ from trainer.loop import Recipe, TrainConfig
 from trainer.mining import Mined, found_in, given_mentions, mine
 from trainer.pairs import Mix, PairSampler
 from trainer.partners import Partners
+from trainer.phrase_bert import PhraseBert
 from trainer.seke import KeyphraseContrast
 from trainer.settle import settle
+from trainer.triplets import TripletSampler
 from trainer.uctopic import UCTopic
 from trainer.work import documents_of, hashed, run, stamp, training_of, write
 
 BATCH = 96  # pairs
+TRIPLES = 16  # of each lesson of Phrase-BERT; the paper's
 CCL_RATE = SEKE_RATE = 1e-5  # learning rates; the papers'
+PHRASE_BERT_RATE = 2e-5  # the same
 TARGET_SHARE = 0.5  # of the batches, when there is a target; less where that would be
 TARGET_EPOCHS = 5  # or more for each phrase that two of its texts have: a small one is learned by heart
 KEPT_TEXTS = 6_000  # whose document vectors should stay
@@ -44,8 +48,8 @@ WINDOWS = 2_000  # whole ones, by which documents are settled too
 SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
-RecipeName = Literal["uctopic", "ccl", "seke"]
-TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
+RecipeName = Literal["uctopic", "ccl", "seke", "phrase-bert"]
+TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE", "phrase-bert": "Phrase-BERT"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ class Order:
 
     Attributes:
         name: Of the new bundle.
-        recipe: ``uctopic`` (pairs), ``ccl`` (clusters of the last source) or ``seke`` (keyphrases).
+        recipe: ``uctopic`` (pairs), ``ccl`` (clusters of the last source), ``seke`` (keyphrases) or ``phrase-bert``
+            (phrases alone).
         clusters: For CCL.
         whole: For SEKE: whether the encoder is trained too, or the weights of phrases alone.
         lora: Rank of LoRA; 0 trains the layers whole.
@@ -120,6 +125,8 @@ def train_bundle(
     work = mined.parent / f"{order.name}-{asked}"  # a killed run goes on in the same place
     work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
+    if order.recipe == "phrase-bert":
+        base = _pooled_as_texts(base)
     network = Network(base)
     if order.lora:
         add_lora(network, order.lora)
@@ -173,8 +180,24 @@ def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: 
     if order.recipe == "seke":
         pieces = base.window_tokens
         return KeyphraseContrast(network, words, mix.sources, pieces=pieces, encoder=order.whole, seed=seed)
+    if order.recipe == "phrase-bert":
+        triplets = TripletSampler(
+            mix.sources, mix.shares, words, size=TRIPLES, specials=base.pooling.phrase_specials, seed=seed
+        )
+        return PhraseBert(network, words, triplets, _kept_texts(mix, words, seed), seed=seed)
     pairs = PairSampler(mix, words, size=BATCH, seed=seed)
     return UCTopic(network, words, pairs, _kept_texts(mix, words, seed), seed=seed)
+
+
+def _pooled_as_texts(base: Bundle) -> Bundle:
+    """The bundle with vectors of phrases pooled as those of texts are: a mean over the last layer, as in the paper."""
+    pooling = base.pooling
+    return replace(
+        base,
+        pooling=replace(
+            pooling, span_layers=pooling.document_layers, phrase_specials=pooling.document_specials
+        ),
+    )
 
 
 def _heads(network: Network, recipe: Recipe) -> Tensors:

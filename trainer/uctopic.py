@@ -52,20 +52,7 @@ class UCTopic:
         self.network = network
         self._padding = words.padding
         self._pairs = pairs
-        self._documents = documents
-        self._seed = seed
-        with torch.inference_mode():
-            network.eval()
-            self._before = (
-                torch.cat(
-                    [
-                        self._document_vectors(documents[at : at + GROUP])
-                        for at in range(0, len(documents), GROUP)
-                    ]
-                ).clone()
-                if documents
-                else torch.zeros(0, network.dims)
-            )
+        self._keeper = Keeper(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""
@@ -77,15 +64,7 @@ class UCTopic:
         vectors = embed(self.network, [*batch.anchors, *batch.positives], self._padding)
         anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]
         allowed = different_phrases(batch.phrases).to(vectors.device)
-        loss = info_nce(anchors, positives, allowed)
-        if len(self._documents):
-            draw = np.random.default_rng([self._seed, step, 1])
-            chosen = draw.choice(
-                len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False
-            )
-            now = self._document_vectors([self._documents[at] for at in chosen.tolist()])
-            loss = loss + KEEP_WEIGHT * kept_as_before(now, self._before[chosen].to(now.device).clone())
-        return loss
+        return info_nce(anchors, positives, allowed) + KEEP_WEIGHT * self._keeper.loss(step)
 
     def score(self) -> float:
         """Share of held-back anchors whose positive is the nearest in its batch, less what documents have moved."""
@@ -105,8 +84,38 @@ class UCTopic:
             total += len(anchors)
         return right / total
 
-    def _document_vectors(self, documents: Sequence[Sequence[int]]) -> Tensor:
-        return document_vectors(self.network, documents, self._padding)
+
+class Keeper:
+    """Holds document vectors where they were when it was made.
+
+    Args:
+        documents: Word pieces of texts, special ones included; without any, nothing is held.
+    """
+
+    def __init__(
+        self, network: Network, padding: int, documents: Sequence[Sequence[int]], *, seed: int
+    ) -> None:
+        self._network = network
+        self._padding = padding
+        self._documents = documents
+        self._seed = seed
+        network.eval()
+        with torch.inference_mode():
+            parts = [
+                document_vectors(network, documents[at : at + GROUP], padding)
+                for at in range(0, len(documents), GROUP)
+            ]
+            self._before = torch.cat(parts).clone() if parts else torch.zeros(0, network.dims)
+
+    def loss(self, step: int) -> Tensor:
+        """How far some of them have moved: float []."""
+        if not len(self._documents):
+            return torch.zeros((), device=device_of(self._network))
+        draw = np.random.default_rng([self._seed, step, 1])
+        chosen = draw.choice(len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False)
+        texts = [self._documents[at] for at in chosen.tolist()]
+        now = document_vectors(self._network, texts, self._padding)
+        return kept_as_before(now, self._before[chosen].to(now.device).clone())
 
 
 def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> Tensor:

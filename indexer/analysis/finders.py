@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from indexer.analysis import pntm
 from indexer.analysis.documents import fit_documents
 from indexer.analysis.topics import Sample, TopicFit, fit
 from indexer.errors import SettingsError
@@ -19,6 +20,7 @@ from indexer.errors import SettingsError
 DEFAULT = "clusters"
 FINDERS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {
     DEFAULT: fit,
+    "pntm": pntm.fit,
     "documents": fit_documents,
 }
 

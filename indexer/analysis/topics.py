@@ -143,30 +143,63 @@ def load_libraries() -> None:
     import sklearn.metrics  # noqa: F401
 
 
+@dataclass(frozen=True)
+class Space:
+    """Where the topics of a sample are looked for: phrases mixed with their documents, centred and projected.
+
+    Attributes:
+        mean, projection: As in `TopicFit`.
+        points: float32 [n, p], the phrases of the sample there, unit length.
+        share: Of the document's vector in the mixture.
+    """
+
+    sample: Sample
+    mean: Floats
+    projection: Floats
+    points: Floats
+    share: float
+
+    @classmethod
+    def of(cls, sample: Sample, share: float = DOCUMENT_SHARE) -> Space:
+        """The leading principal components of the mixtures."""
+        mixtures = _mixed(sample.vectors, sample.documents[sample.document], share)
+        mean, projection = _principal(mixtures)
+        return cls(sample, mean, projection, _mapped(mixtures, mean, projection), share)
+
+    def number(self, asked: int | None) -> int:
+        """How many topics to look for: as many as asked for, or by silhouette; never more than documents."""
+        most = min(len(self.sample.documents), len(np.unique(self.points, axis=0)))
+        return min(asked or _best_number(self.points, self.sample), most)
+
+    def fit(self, topics: Floats) -> TopicFit:
+        """The fit with these directions: float32 [k, p], unit length."""
+        similarity = self.points @ topics.T  # [n, k]
+        labels = np.argmax(similarity, axis=1)
+        return TopicFit(
+            mean=self.mean,
+            projection=self.projection,
+            mapped=topics,
+            centroids=means(self.sample.vectors, self.sample.weights, labels, len(topics)),
+            reach=_reach(similarity.max(axis=1), self.sample.document),
+            silhouette=_silhouette(self.points, labels, _one_per_document(self.sample)),
+            share=self.share,
+        )
+
+
 def fit(sample: Sample, number: int | None = None) -> TopicFit:
     """Fit topics to a sample; the same sample gives the same fit.
 
     Args:
         number: How many topics; None chooses by silhouette. Never more than there are documents.
     """
-    mixtures = _mixed(sample.vectors, sample.documents[sample.document])
-    mean, projection = _principal(mixtures)
-    points = _mapped(mixtures, mean, projection)
-    most = min(len(sample.documents), len(np.unique(points, axis=0)))
-    number = min(number or _best_number(points, sample), most)
+    space = Space.of(sample)
+    number = space.number(number)
     one = _one_per_document(sample)
-    found = [_clusters(points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)]
+    found = [
+        _clusters(space.points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)
+    ]
     # By silhouette, not by tightness: tight clusters may cut a topic in two and leave two others together.
-    mapped, labels = max(found, key=lambda clusters: _silhouette(points, clusters[1], one))
-    nearest = np.sum(points * mapped[labels], axis=1)
-    return TopicFit(
-        mean=mean,
-        projection=projection,
-        mapped=mapped,
-        centroids=means(sample.vectors, sample.weights, labels, len(mapped)),
-        reach=_reach(nearest, sample.document),
-        silhouette=_silhouette(points, labels, one),
-    )
+    return space.fit(max(found, key=lambda clusters: _silhouette(space.points, clusters[1], one))[0])
 
 
 def _mixed(vectors: Floats, document: Floats, share: float = DOCUMENT_SHARE) -> Floats:

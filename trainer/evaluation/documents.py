@@ -24,8 +24,10 @@ from indexer.settings import Settings
 class Miner(Protocol):
     """What a measurement needs of `indexer.collection.Collection`, which stands above this layer."""
 
-    engine: Engine
     settings: Settings
+
+    @property
+    def engine(self) -> Engine: ...
 
     @property
     def encoder(self) -> Encoder: ...
