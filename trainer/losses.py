@@ -103,6 +103,23 @@ def triplet(anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: fl
     return F.relu(near.unsqueeze(1) - far + margin).mean()
 
 
+def triplet_by_distance(
+    anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: float = 1.0
+) -> Tensor:
+    """How far each positive is from being nearer than its negative, by a margin (Phrase-BERT, EMNLP 2021, equation 1).
+
+    Args:
+        anchors, positives, negatives: float [batch, dims].
+        margin: In the unit of the vectors, whose length counts.
+
+    Returns:
+        float [], mean over rows; Euclidean distances.
+    """
+    near = (anchors - positives).norm(dim=-1)  # [batch]
+    far = (anchors - negatives).norm(dim=-1)
+    return F.relu(near - far + margin).mean()
+
+
 def nt_xent(one: Tensor, other: Tensor, *, temperature: float) -> Tensor:
     """Row i of each view against all other rows of both views (NT-Xent; HS-GC 2024, equations 3 to 5, and 10 and 11).
 
@@ -144,20 +161,3 @@ def global_centres(before: Tensor, local: Tensor, *, momentum: float) -> Tensor:
     """
     there = local.detach().abs().sum(dim=-1, keepdim=True) > 0  # [clusters, 1]
     return torch.where(there, momentum * before + (1 - momentum) * local, before)
-
-
-def triplet_by_distance(
-    anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: float = 1.0
-) -> Tensor:
-    """How far each positive is from being nearer than its negative, by a margin (Phrase-BERT, EMNLP 2021, equation 1).
-
-    Args:
-        anchors, positives, negatives: float [batch, dims].
-        margin: In the unit of the vectors, whose length counts.
-
-    Returns:
-        float [], mean over rows; Euclidean distances.
-    """
-    near = (anchors - positives).norm(dim=-1)  # [batch]
-    far = (anchors - negatives).norm(dim=-1)
-    return F.relu(near - far + margin).mean()
