@@ -22,7 +22,7 @@ from indexer.errors import InputError
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions, read
 from indexer.records import Document
-from models.bundle import ADAPTER, Bundle, write_bundle
+from models.bundle import ADAPTER, TRAINING, Bundle, write_bundle
 from models.hardware import physical_cores
 from models.network import Network
 from models.registry import Registry
@@ -49,7 +49,6 @@ WINDOWS = 2_000  # whole ones, by which documents are settled too
 SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
-TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
 
@@ -116,7 +115,7 @@ def train_bundle(
     began = time.perf_counter()
     registry = Registry(home)
     asked = _asked(base, sources, order)
-    if order.name in registry.list() and _training(registry.get(order.name)).get("asked") == asked:
+    if order.name in registry.list() and registry.get(order.name).training.get("asked") == asked:
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
@@ -310,13 +309,6 @@ def _write(
     draw(steps, folder / "curve.png")
     (folder / TRAINING).write_text(json.dumps(said, indent=2) + "\n")
     return folder
-
-
-def _training(bundle: Bundle) -> dict[str, object]:
-    """How a bundle was trained; empty when it was not."""
-    file = bundle.folder / TRAINING
-    found: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
-    return found
 
 
 def _asked(base: Bundle, sources: Sources, order: Order) -> str:
