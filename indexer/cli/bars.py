@@ -28,6 +28,7 @@ NAMES = {
     "read": "Reading",
     "load": "Loading the encoder",
     "measure": "Measuring what encodes fastest here, once",
+    "copy": "Bringing it up to date",
     "mine": "Finding phrases",
     "fit topics": "Finding topics",
     "assign": "Choosing keyphrases",

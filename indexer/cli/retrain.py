@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.gate import judgement
+from indexer.cli.text import clean, print_json, say
 from indexer.cli.train.shared import budget_option, seed_option
 from indexer.cli.work import working
-
-if TYPE_CHECKING:
-    from trainer.retrain.gate import Report
 
 REFUSED = 3  # exit code when the gate said no
 
@@ -49,23 +45,8 @@ def retrain(
         print_json(report.counts())
     else:
         for name, judged in report.judged.items():
-            _show(name, judged)
+            say(judgement(name, judged))
+            say("")
         say(f"{report.verdict}: {clean(report.reason)}")
     if report.verdict == "refused":
         raise SystemExit(REFUSED)
-
-
-def _show(name: str, judged: Report) -> None:
-    rows = [
-        (
-            check.name,
-            "" if check.old is None else f"{check.old:.3f}",
-            f"{check.new:.3f}",
-            check.limit,
-            check.verdict,
-        )
-        for check in judged.checks
-    ]
-    say(f"{name}: {'may take over' if judged.accepted else 'may not take over'}")
-    say(table(rows, head=("", "old", "new", "limit", "verdict"), right=(1, 2)))
-    say("")

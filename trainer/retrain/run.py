@@ -33,6 +33,7 @@ from trainer.retrain.adapt import Adaptation, Method, candidates
 from trainer.retrain.gate import DEFAULTS, Limits, Report, judge
 from trainer.retrain.measure import Measured, measure
 from trainer.retrain.probe import Probe, load_probe, make_probe, save_probe
+from trainer.retrain.prune import prune
 from trainer.retrain.snapshot import documents_of, fingerprint, sampled, write_snapshot
 
 PROBE_DOCUMENTS = 400
@@ -250,6 +251,7 @@ class Retrainer:
                 raise IndexerError("The next generation has no phrases to make topics of.")
             with self._alone():
                 following.take_over(named)
+                prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", bundle.name
         report.reason = f"{bundle.name} has taken over as generation {report.generation}."
