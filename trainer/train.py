@@ -8,6 +8,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,6 +20,7 @@ import torch
 from safetensors.numpy import save_file
 
 from indexer.errors import InputError
+from indexer.log import get_logger
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions, read
 from indexer.records import Document
@@ -49,9 +51,12 @@ WINDOWS = 2_000  # whole ones, by which documents are settled too
 SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
+FEW_TEXTS = 200  # below it, a warning
 TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
+
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -201,6 +206,7 @@ def _mix(sources: Sources, folder: Path, order: Order, progress: Progress) -> Mi
         *(_mined(path, False, folder, tagger, progress) for path in sources.target),
         *(_mined(path, True, folder, tagger, progress) for path in sources.mentions),
     ]
+    _warn_of_few_texts([*general, *targets])
     return Mix([*general, *targets], shares(general, targets, order.config.steps))
 
 
@@ -216,6 +222,14 @@ def shares(general: Sequence[Mined], targets: Sequence[Mined], steps: int) -> li
     if not general:
         return [1 / len(targets) for _ in targets]
     return [*((1 - sum(wanted)) * size / sum(sizes) for size in sizes), *wanted]
+
+
+def _warn_of_few_texts(sources: Sequence[Mined]) -> None:
+    """A tiny collection is learned by heart, and what its phrases mean elsewhere is lost."""
+    texts = sum(len(np.unique(source.documents)) for source in sources)
+    if texts < FEW_TEXTS:
+        hint = f"{FEW_TEXTS} or more teach something that holds for others; or use the encoder as it is."
+        logger.warning("few_texts_to_learn_from", texts=texts, hint=hint)
 
 
 def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
@@ -274,13 +288,21 @@ def _run(
     recipe: Recipe, network: Network, config: TrainConfig, work: Path, progress: Progress
 ) -> list[dict[str, float | None]]:
     """Train with a checkpoint at each dev score, and keep the curve beside it. The last weights stay."""
-    curve = work / "curve.json"
+    curve, checkpoint = work / "curve.json", work / "checkpoint.pt"
     log: list[dict[str, float | None]] = json.loads(curve.read_text()) if curve.exists() else []
-    for step in train(recipe, network, config, work / "checkpoint.pt"):
-        log = [*log[: step.number - 1], _entry(step)]
-        if step.score is not None:
-            curve.write_text(json.dumps(log))
-        progress(f"train: loss {step.loss:.3f}", step.number, step.of)
+    resumed = checkpoint.exists()
+    with closing(train(recipe, network, config, checkpoint)) as steps:
+        try:
+            for step in steps:
+                if resumed:
+                    progress(f"note: Goes on with a training at step {step.number} of {step.of}.", 0, None)
+                    resumed = False
+                log = [*log[: step.number - 1], _entry(step)]
+                if step.score is not None:
+                    curve.write_text(json.dumps(log))
+                progress(f"train: loss {step.loss:.3f}", step.number, step.of)
+        finally:
+            curve.write_text(json.dumps(log))  # the checkpoint of one that is stopped here is of this step
     return log
 
 
