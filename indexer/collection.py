@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
+from indexer.drift import latest
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from indexer.engines.elastic.user_documents import UserDocuments
     from indexer.engines.elastic.user_index import EnrichOptions
     from indexer.enrich import Enricher, EnrichReport
-    from trainer.retrain.run import RetrainOptions, RetrainReport
+    from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
     from workers.crew import Crew
 
 START_SECONDS = 3.0  # of a run, before the first document is mined
@@ -635,11 +636,26 @@ class Collection:
 
         After a swap open the collection again: this object goes on with the generation that was live.
         """
+        with self._retrainer(progress) as retrainer:
+            return retrainer.run(options)
+
+    def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
+        """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
+        with self._retrainer(no_progress) as retrainer:
+            return retrainer.begin(options)
+
+    def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
+        """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
+        with self._retrainer(progress) as retrainer:
+            return retrainer.go_on(run)
+
+    @contextmanager
+    def _retrainer(self, progress: Progress) -> Iterator[Retrainer]:
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
 
         with closing(open_generations(self.settings)) as generations:
-            retrainer = Retrainer(
+            yield Retrainer(
                 self.settings,
                 self.engine,
                 generations,
@@ -648,7 +664,6 @@ class Collection:
                 taggers=TAGGERS,
                 progress=progress,
             )
-            return retrainer.run(options)
 
     def _encoder_of(self, bundle: str) -> Encoder:
         """The encoder of any bundle; the collection's own is not loaded twice."""
@@ -667,8 +682,9 @@ class Collection:
     # -- state ----------------------------------------------------------------------------------------------
 
     def status(self) -> Status:
-        """Counts, sizes, dead letters and the last runs."""
+        """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
+        drift = latest(self.catalog, self.name)
         holder = self.catalog.lock_holder(self.name)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
@@ -684,6 +700,8 @@ class Collection:
             last_runs=tuple(self.catalog.runs(self.name, 5)),
             lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
             work=self.work(),
+            drift=drift,
+            worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
     def work(self) -> WorkStatus:

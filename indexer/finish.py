@@ -15,6 +15,7 @@ from heapq import nsmallest
 
 import numpy as np
 
+from indexer import drift
 from indexer.analysis.keyphrases import choose
 from indexer.analysis.labels import LabelMaker, PhraseCount, label_of
 from indexer.analysis.lineage import TopicShape, trace
@@ -27,6 +28,7 @@ from indexer.engines.base import Engine, SearchRequest
 from indexer.errors import NotFound
 from indexer.progress import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
+from indexer.sampling import shuffled
 from indexer.windows import unit
 
 SAMPLE_DOCUMENTS = 3_000  # a fit learns from so many; more change no topic and cost memory
@@ -49,6 +51,7 @@ class NamedFit:
     ids: tuple[str, ...]
     asked: int | None  # how many topics were asked for
     lineage: tuple[LineageEntry, ...] = ()
+    fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
 
 
 class Finisher:
@@ -104,6 +107,9 @@ class Finisher:
         else:
             self.catalog.save_topics(self.collection, self._entries(topics))
         self._mark_done(documents, live)
+        if not new:
+            with timed("drift"):
+                drift.keep_up(self.engine, self.catalog, self.collection)
         return new
 
     def found(self, ancestors: Sequence[Topic], number: int | None) -> NamedFit | None:
@@ -159,6 +165,7 @@ class Finisher:
                 *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in set(live.ids) - set(others)),
                 *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
             ),
+            live.fitted or live.run,
         )
         self._save(merged, "", len(documents))
         self._refine(merged, documents)
@@ -179,7 +186,7 @@ class Finisher:
 
     def _fit(self, number: int | None, old: Sequence[Topic]) -> NamedFit | None:
         """Fit, and name what continues an old topic after it."""
-        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=_shuffled)
+        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=shuffled)
         rows, sample = self._sample(sorted(ids))
         if sample is None:
             return None
@@ -250,6 +257,7 @@ class Finisher:
         info = {
             "ids": list(named.ids),
             "asked": named.asked,
+            "fitted": named.fitted or named.run,
             "sample": fingerprint,
             "documents": documents,
             "silhouette": named.fit.silhouette if np.isfinite(named.fit.silhouette) else None,
@@ -399,7 +407,8 @@ def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
 def _named(found: Fit) -> NamedFit:
     lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
     fitted = TopicFit.from_arrays(found.arrays)
-    return NamedFit(found.run, fitted, tuple(found.info["ids"]), found.info.get("asked"), lineage)
+    ids, asked = tuple(found.info["ids"]), found.info.get("asked")
+    return NamedFit(found.run, fitted, ids, asked, lineage, str(found.info.get("fitted", "")))
 
 
 def place_rows(named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow]) -> list[str | None]:
@@ -438,11 +447,6 @@ def _count(mentions: Sequence[MentionRow], row: PhraseRow) -> PhraseCount:
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:
     return -item[1], item[0]
-
-
-def _shuffled(id_: str) -> tuple[bytes, str]:
-    """A sampling order that depends on the id alone."""
-    return hashlib.sha1(id_.encode("utf-8", "surrogatepass")).digest(), id_
 
 
 def _light(row: MentionRow) -> MentionRow:

@@ -40,9 +40,11 @@ class Recipe:
 
     Attributes:
         bundle: Its name; the vectors of one generation all come from one.
+        dims: Length of its vectors.
     """
 
     bundle: str
+    dims: int
     encoder: Callable[[], Encoder]
     tagger: str
     taggers: int  # processes
@@ -68,7 +70,7 @@ class Succession:
         self._recipe = recipe
         self._progress = progress
         self._live = generations.open(_live(generations))
-        self.number, self._next = _begun(generations, catalog, collection, recipe, self._live.dims)
+        self.number, self._next = _begun(generations, catalog, collection, recipe)
 
     def close(self) -> None:
         """Give back both engines."""
@@ -211,9 +213,7 @@ def _live(generations: Generations) -> int:
     return next(one.number for one in generations.all() if one.state == "live")
 
 
-def _begun(
-    generations: Generations, catalog: Catalog, collection: str, recipe: Recipe, dims: int
-) -> tuple[int, Engine]:
+def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: Recipe) -> tuple[int, Engine]:
     """The unfinished generation of this bundle, or a new one; one that was begun with another bundle is removed."""
     for one in generations.all():
         if one.state == "unfinished":
@@ -221,7 +221,7 @@ def _begun(
                 return one.number, generations.open(one.number)
             generations.remove(one.number)
             catalog.drop_ledger(ledger_of(collection, one.number))
-    engine = generations.make(dims, bundle=recipe.bundle)
+    engine = generations.make(recipe.dims, bundle=recipe.bundle)
     return max(one.number for one in generations.all()), engine
 
 

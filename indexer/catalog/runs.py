@@ -60,6 +60,16 @@ class Runs(Locks):
             connection.execute(insert(R).values(values))
         return run
 
+    def resume_run(self, id: str, lock: Lock) -> None:
+        """Note that this process goes on with a run that was interrupted."""
+        me = this_process()
+        values = {"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth}
+        with self._writing() as connection:
+            again = update(R).where(R.id == id)
+            connection.execute(
+                again.values(state="running", finished_at=None, lock_token=lock.token, **values)
+            )
+
     def detach_run(self, id: str, counts: Mapping[str, Any]) -> None:
         """Note that workers go on with a run: it is not over when this process or its lock is.
 
@@ -96,9 +106,15 @@ class Runs(Locks):
             raise NotFound(f"There is no run '{id}'.")
         return _run(row)
 
-    def runs(self, collection: str, limit: int = 20) -> list[Run]:
-        """The last runs, newest first."""
+    def runs(self, collection: str, limit: int = 20, *, kind: str | None = None) -> list[Run]:
+        """The last runs, newest first.
+
+        Args:
+            kind: Only of this command.
+        """
         query = select(R.__table__).where(R.collection == collection).order_by(R.id.desc()).limit(limit)
+        if kind is not None:
+            query = query.where(R.kind == kind)
         with self._reading() as connection:
             return [_run(row) for row in connection.execute(query).mappings()]
 
