@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from indexer.cli import main
 from indexer.settings import Settings
 from workers.health import working
+from workers.queues import QUEUES
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -76,7 +77,7 @@ def test_our_services_wait_for_the_servers_and_stop_gracefully(name):
 
 def test_each_queue_that_has_tasks_has_a_worker():
     queues = {service["command"][-1] for service in OURS.values() if service["command"][0] == "worker"}
-    assert queues == {"prepare", "encode", "maintain"}
+    assert queues == set(QUEUES)
 
 
 def test_the_elasticsearch_is_the_one_that_the_tests_run():
