@@ -23,6 +23,7 @@ NAMES = {
     "settle": "Settling document vectors",
     "probe": "Setting texts aside to judge by",
     "judge": "Comparing encoders",
+    "wait": "Waiting until nobody indexes",
 }
 
 

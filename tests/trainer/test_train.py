@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from indexer.encoding import Window
+from indexer.log import configure
 from models.registry import Registry
 from tests.models.conftest import encoder_of
 from trainer.loop import TrainConfig
@@ -74,6 +75,7 @@ def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path, monk
 
 
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
+    configure()
     order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
     train_bundle(bundle, sources, order, home=tmp_path / "few")
     assert "warning few_texts_to_learn_from texts=40" in capsys.readouterr().err
@@ -131,7 +133,7 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr("trainer.train.time.perf_counter", lambda: next(clock))
-    monkeypatch.setattr("trainer.train.train", spy)
+    monkeypatch.setattr("trainer.work.train", spy)
     order = Order("mine", replace(CONFIG, budget_s=250), threads=1)
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)

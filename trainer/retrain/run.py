@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from indexer.analysis.finders import Asked
 from indexer.catalog.entries import BundleEntry, Run, RunState
 from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 SNAPSHOT_DOCUMENTS = 20_000
 MOST_DEATHS = 3  # of workers in a row, after which a retrain is given up
-WAIT = 3_600.0  # seconds for whoever is writing
-LOOK_EVERY = 5.0  # seconds
+LONGEST_WAIT = 3_600.0  # seconds for others to finish indexing before the switch
+LOOK_EVERY = 2.0  # seconds
 PAST = 100  # retrains that are looked through for the last one
 ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
 Verdict = Literal[
@@ -150,7 +151,7 @@ class Retrainer:
         Raises:
             CatalogError: Another retrain is under way.
         """
-        with self._alone() as lock:
+        with self._retraining() as lock:
             report, asked = self._looked(options)
             if not report.reason:
                 self._start(report, asked, lock)
@@ -159,7 +160,7 @@ class Retrainer:
 
     def begin(self, options: RetrainOptions) -> RetrainReport:
         """Look whether there is something to do, and leave it to workers: they call `go_on`, until it is done."""
-        with self._alone():
+        with self._retraining():
             report, asked = self._looked(options)
             if not report.reason:
                 report.run = self._catalog.start_run(self._name, "retrain", asked, detached=True)
@@ -173,7 +174,7 @@ class Retrainer:
             CatalogError: Somebody else is at it.
             TrainingError: It has killed its workers again and again.
         """
-        with self._catalog.lock(self._lock_name, "indexer worker"):
+        with self._catalog.lock(self._lock_name, "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
@@ -196,8 +197,9 @@ class Retrainer:
         return f"{self._name}@retrain"
 
     @contextmanager
-    def _alone(self) -> Iterator[Lock]:
-        with self._catalog.lock(self._lock_name, "indexer retrain") as lock:
+    def _retraining(self) -> Iterator[Lock]:
+        """Be the only one who retrains this collection."""
+        with self._catalog.lock(self._lock_name, "indexer retrain") as lock, self._engine.patient():
             if theirs := self._catalog.open_runs(self._name, retrains=True):
                 raise CatalogError(
                     f"Workers are at a retrain of '{self._name}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
@@ -211,24 +213,8 @@ class Retrainer:
         self._catalog.interrupted_runs(self._name)
         live = next(one.number for one in self._generations.all() if one.state == "live")
         if next(self._catalog.ids(ledger_of(self._name, live)), None) is not None:
-            with self._writing():
+            with self._alone():
                 complete(self._generations, self._catalog, self._name)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the lock of the collection; whoever is writing is waited for."""
-        with ExitStack() as stack:
-            until = time.monotonic() + WAIT
-            while True:
-                try:
-                    stack.enter_context(self._catalog.lock(self._name, "indexer retrain"))
-                    break
-                except CatalogError as error:
-                    if "holder" not in error.facts or time.monotonic() > until:
-                        raise
-                    self._progress("wait until nobody writes", 0, None)
-                    time.sleep(LOOK_EVERY)
-            yield
 
     # -- is there something to do? ---------------------------------------------------------------------------
 
@@ -415,14 +401,45 @@ class Retrainer:
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
-            named = following.build(before.asked or len(set(before.ids)) if before else None)
+            asked = Asked(before.finder, before.asked or len(set(before.ids))) if before else Asked()
+            named = following.build(asked)
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
-            with self._writing():
+            with self._alone():
                 following.take_over(named)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", name
         report.reason = f"{name} has taken over as generation {report.generation}."
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The lock of the collection, once nobody indexes: what workers still mine belongs to the live generation.
+
+        Raises:
+            CatalogError: Somebody has gone on for longer than we wait.
+        """
+        until = time.monotonic() + LONGEST_WAIT
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(self._catalog.lock(self._name, "indexer retrain"))
+                    self._refuse_workers()
+                    break
+                except CatalogError as error:
+                    held.close()
+                    if "holder" not in error.facts or time.monotonic() > until:
+                        raise
+                    self._progress("wait", 0, None)
+                    time.sleep(LOOK_EVERY)
+            yield
+
+    def _refuse_workers(self) -> None:
+        if runs := self._catalog.open_runs(self._name):
+            raise CatalogError(
+                f"Workers are indexing into collection '{self._name}'.",
+                hint="What was built is kept: run indexer retrain again when they are through.",
+                holder=runs[0].id,
+            )
 
 
 def _what(asked: Mapping[str, Any]) -> dict[str, Any]:

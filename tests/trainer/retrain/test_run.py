@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -83,6 +84,35 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
         assert changed.catalog.bundles("main")[0].parent == "minilm-phrases"
 
 
+def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(collection, trained, monkeypatch):
+    catalog = collection.catalog
+    run = catalog.start_run("main", "index", {})
+    catalog.detach_run(run, {})  # workers go on with it
+    others = ExitStack()
+    waited = []
+
+    def pause(seconds):
+        waited.append([state for _, state in generations(collection)])
+        if len(waited) == 1:
+            catalog.finish_run(run, "finished", {})
+            others.enter_context(catalog.lock("main", "indexer index"))
+        else:
+            others.close()
+
+    monkeypatch.setattr("trainer.retrain.run.time.sleep", pause)
+    assert collection.retrain(RetrainOptions()).verdict == "swapped"
+    assert waited == [["live", "unfinished"]] * 2
+
+
+def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
+    catalog = collection.catalog
+    catalog.detach_run(catalog.start_run("main", "index", {}), {})
+    monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
+    with pytest.raises(CatalogError, match="Workers are indexing into collection 'main'"):
+        collection.retrain(RetrainOptions())
+    assert generations(collection) == [(1, "live"), (2, "unfinished")]
+
+
 def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no_better):
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
@@ -126,13 +156,6 @@ def test_a_second_retrain_is_told_who_is_at_work(collection, trained):
         pytest.raises(CatalogError, match="is being written by indexer retrain"),
     ):
         collection.retrain(RetrainOptions())
-
-
-def test_whoever_is_writing_is_waited_for(collection, trained, monkeypatch):
-    writing = collection.catalog.lock("main", "indexer index")
-    writing.__enter__()
-    monkeypatch.setattr("trainer.retrain.run.time.sleep", lambda seconds: writing.__exit__(None, None, None))
-    assert collection.retrain(RetrainOptions()).verdict == "swapped"
 
 
 # -- refused without a judgement ----------------------------------------------------------------------------
