@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from indexer.catalog.entries import LineageEntry, Run, TopicEntry, Work
+from indexer.drift import Drift
 from indexer.engines.base import EngineInfo, Special
 from indexer.records import Document, StoredDocument, Topic
 
@@ -115,6 +116,8 @@ class Status:
     last_runs: tuple[Run, ...]
     lock: str  # who is writing now, or ""
     work: WorkStatus
+    drift: Drift
+    worth_a_retrain: bool
 
 
 @dataclass(frozen=True)

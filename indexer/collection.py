@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -26,6 +26,7 @@ from indexer.analysis.finders import Asked
 from indexer.answers import Plan, Reason, Status, TopicDetails, TopicHistory, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
+from indexer.drift import latest
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
     from indexer.enrich import EnrichReport
     from indexer.enriching import Enriching
-    from trainer.retrain.run import RetrainOptions, RetrainReport
+    from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
     from workers.crew import Crew
 
 MINED_FIELDS = ("topic", "keyphrase")
@@ -492,11 +493,26 @@ class Collection:
 
         The whole retrain reads the generation that was live when it began.
         """
+        with self._retrainer(progress) as retrainer:
+            return retrainer.run(options)
+
+    def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
+        """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
+        with self._retrainer(no_progress) as retrainer:
+            return retrainer.begin(options)
+
+    def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
+        """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
+        with self._retrainer(progress) as retrainer:
+            return retrainer.go_on(run)
+
+    @contextmanager
+    def _retrainer(self, progress: Progress) -> Iterator[Retrainer]:
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
 
         with closing(open_generations(self.settings)) as generations:
-            retrainer = Retrainer(
+            yield Retrainer(
                 self.settings,
                 self.engine,
                 generations,
@@ -505,7 +521,6 @@ class Collection:
                 taggers=TAGGERS,
                 progress=progress,
             )
-            return retrainer.run(options)
 
     def rollback(
         self, to: int | None = None, *, switched: Switched = nobody, progress: Progress = no_progress
@@ -548,8 +563,9 @@ class Collection:
     # -- state ----------------------------------------------------------------------------------------------
 
     def status(self) -> Status:
-        """Counts, sizes, dead letters and the last runs."""
+        """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
+        drift = latest(self.catalog, self.name)
         holder = self.catalog.lock_holder(self.name)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
@@ -565,6 +581,8 @@ class Collection:
             last_runs=tuple(self.catalog.runs(self.name, 5)),
             lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
             work=self.work(),
+            drift=drift,
+            worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
     def work(self) -> WorkStatus:

@@ -46,9 +46,11 @@ class Recipe:
 
     Attributes:
         bundle: Its name; the vectors of one generation all come from one.
+        dims: Length of its vectors.
     """
 
     bundle: str
+    dims: int
     encoder: Callable[[], Encoder]
     tagger: str
     taggers: int  # processes
@@ -74,7 +76,7 @@ class Succession:
         self._recipe = recipe
         self._progress = progress
         self._live = generations.open(generations.live())
-        self.number, self._next = _begun(generations, catalog, collection, recipe, self._live.dims)
+        self.number, self._next = _begun(generations, catalog, collection, recipe)
         self._patience = ExitStack()
         for engine in (self._live, self._next):
             self._patience.enter_context(engine.patient())
@@ -258,16 +260,14 @@ def _way_back(
             yield LineageEntry(run, id_, heir, "split" if len(heirs) > 1 else "merged", score)
 
 
-def _begun(
-    generations: Generations, catalog: Catalog, collection: str, recipe: Recipe, dims: int
-) -> tuple[int, Engine]:
+def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: Recipe) -> tuple[int, Engine]:
     """The unfinished generation of this bundle, or a new one; one that was begun with another bundle is removed."""
     for one in generations.all():
         if one.state == "unfinished":
             if one.bundle == recipe.bundle and one.dims:
                 return one.number, generations.open(one.number)
             remove_generation(generations, catalog, collection, one.number)
-    engine = generations.make(dims, bundle=recipe.bundle)
+    engine = generations.make(recipe.dims, bundle=recipe.bundle)
     return max(one.number for one in generations.all()), engine
 
 

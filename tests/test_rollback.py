@@ -52,7 +52,9 @@ class Place:
     def swap(self, topics: int = 3, bundle: str = NEW) -> None:
         """What a retrain does at its end."""
         with self.open() as collection, closing(open_generations(collection.settings)) as generations:
-            recipe = Recipe(bundle, ENCODERS[bundle], tagger="auto", taggers=0, keyphrases=10)
+            recipe = Recipe(
+                bundle, HashEncoder.dims, ENCODERS[bundle], tagger="auto", taggers=0, keyphrases=10
+            )
             run = collection.catalog.start_run("main", "retrain", {})
             with closing(Succession(generations, collection.catalog, "main", run, recipe)) as following:
                 following.take_over(following.build(Asked(number=topics)))

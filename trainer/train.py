@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from indexer.log import get_logger
 from indexer.progress import Progress, no_progress
 from models.bundle import Bundle
 from models.hardware import physical_cores
@@ -48,8 +49,11 @@ WINDOWS = 2_000  # whole ones, by which documents are settled too
 SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
+FEW_TEXTS = 200  # below it, a warning
 RecipeName = Literal["uctopic", "ccl", "seke", "phrase-bert"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE", "phrase-bert": "Phrase-BERT"}
+
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -219,6 +223,7 @@ def _mix(sources: Sources, folder: Path, order: Order, progress: Progress) -> Mi
         *(_mined(path, False, folder, tagger, progress) for path in sources.target),
         *(_mined(path, True, folder, tagger, progress) for path in sources.mentions),
     ]
+    _warn_of_few_texts([*general, *targets])
     return Mix([*general, *targets], shares(general, targets, order.config.steps))
 
 
@@ -234,6 +239,14 @@ def shares(general: Sequence[Mined], targets: Sequence[Mined], steps: int) -> li
     if not general:
         return [1 / len(targets) for _ in targets]
     return [*((1 - sum(wanted)) * size / sum(sizes) for size in sizes), *wanted]
+
+
+def _warn_of_few_texts(sources: Sequence[Mined]) -> None:
+    """A tiny collection is learned by heart, and what its phrases mean elsewhere is lost."""
+    texts = sum(len(np.unique(source.documents)) for source in sources)
+    if texts < FEW_TEXTS:
+        hint = f"{FEW_TEXTS} or more teach something that holds for others; or use the encoder as it is."
+        logger.warning("few_texts_to_learn_from", texts=texts, hint=hint)
 
 
 def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -42,13 +43,21 @@ def run(
     recipe: Recipe, network: Network, config: TrainConfig, work: Path, progress: Progress
 ) -> list[dict[str, float | None]]:
     """Train with a checkpoint at each dev score, and keep the curve beside it. The last weights stay."""
-    curve = work / "curve.json"
+    curve, checkpoint = work / "curve.json", work / "checkpoint.pt"
     log: list[dict[str, float | None]] = json.loads(curve.read_text()) if curve.exists() else []
-    for step in train(recipe, network, config, work / "checkpoint.pt"):
-        log = [*log[: step.number - 1], _entry(step)]
-        if step.score is not None:
-            curve.write_text(json.dumps(log))
-        progress(f"train: loss {step.loss:.3f}", step.number, step.of)
+    resumed = checkpoint.exists()
+    with closing(train(recipe, network, config, checkpoint)) as steps:
+        try:
+            for step in steps:
+                if resumed:
+                    progress(f"note: Goes on with a training at step {step.number} of {step.of}.", 0, None)
+                    resumed = False
+                log = [*log[: step.number - 1], _entry(step)]
+                if step.score is not None:
+                    curve.write_text(json.dumps(log))
+                progress(f"train: loss {step.loss:.3f}", step.number, step.of)
+        finally:
+            curve.write_text(json.dumps(log))  # the checkpoint of one that is stopped here is of this step
     return log
 
 

@@ -42,6 +42,19 @@ class Fits(Topics):
         with self._writing() as connection:
             connection.execute(self._upsert(F, update=("bundle", "created_at", "arrays", "info")), row)
 
+    def add_to_fit(self, collection: str, run: str, more: Mapping[str, Any]) -> None:
+        """Say more of a fit; what was said under the same names before is replaced.
+
+        Raises:
+            NotFound: There is no such fit.
+        """
+        this = (F.collection == collection, F.run == run)
+        with self._writing() as connection:
+            info = connection.scalar(select(F.info).where(*this).with_for_update())
+            if info is None:
+                raise NotFound(f"There is no fit of run '{run}' in collection '{collection}'.")
+            connection.execute(update(F).where(*this).values(info={**info, **more}))
+
     def install_fit(
         self,
         collection: str,

@@ -104,6 +104,8 @@ class Ledger(Database):
         state: DocumentState | None = None,
         source_prefix: str | None = None,
         runs: Sequence[str] | None = None,
+        after: str | None = None,
+        until: str | None = None,
     ) -> Iterator[str]:
         """Ids, ascending by code point. Entries may be changed while this is read.
 
@@ -111,12 +113,17 @@ class Ledger(Database):
             state: Only documents in this state.
             source_prefix: Only documents whose source begins with this text.
             runs: Only documents that one of these runs was the last to read as new or changed.
+            after, until: The same with the runs that began after this one, or up to it.
         """
         conditions: list[ColumnElement[bool]] = []
         if state is not None:
             conditions.append(D.state == state)
         if runs is not None:
             conditions.append(D.run.in_(runs))
+        if after is not None:
+            conditions.append(D.run > after)
+        if until is not None:
+            conditions.append(D.run <= until)
         if source_prefix:
             start = storable(source_prefix)
             conditions += [D.source >= start, D.source <= start + "\U0010ffff"]

@@ -62,6 +62,16 @@ class Runs(Locks):
             connection.execute(insert(R).values(values))
         return run
 
+    def resume_run(self, id: str, lock: Lock) -> None:
+        """Note that this process goes on with a run that was interrupted."""
+        me = this_process()
+        values = {"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth}
+        with self._writing() as connection:
+            again = update(R).where(R.id == id)
+            connection.execute(
+                again.values(state="running", finished_at=None, lock_token=lock.token, **values)
+            )
+
     def detach_run(self, id: str, counts: Mapping[str, Any]) -> None:
         """Note that workers go on with a run: it is not over when this process or its lock is.
 

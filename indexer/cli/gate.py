@@ -16,7 +16,7 @@ def judgement(name: str, judged: Report) -> str:
         (
             check.name,
             "" if check.old is None else f"{check.old:.3f}",
-            "-" if check.new is None else f"{check.new:.3f}",
+            f"{check.new:.3f}",
             check.limit,
             check.verdict,
         )

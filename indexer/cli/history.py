@@ -18,7 +18,7 @@ from indexer.cli.times import moment
 @json_option
 @pass_app
 def history(app: App, limit: int, as_json: bool) -> None:
-    """List retrains and rollbacks: when, who, what was decided, and why.
+    """List retrains and rollbacks: when, who, what, and why.
 
     --json gives the figures too.
 

@@ -139,6 +139,16 @@ def test_documents_by_the_run_that_read_them_last(catalog: Catalog) -> None:
     assert list(catalog.ids("main", runs=[])) == []
 
 
+def test_documents_by_when_they_were_read(catalog: Catalog) -> None:
+    catalog.record(
+        "main", [LedgerEntry(id_, "h", "done", run=run) for id_, run in (("a", "R1"), ("b", "R2"))]
+    )
+    catalog.record("main", [LedgerEntry("c", "h", "stored", run="R3")])
+    assert list(catalog.ids("main", until="R2")) == ["a", "b"]
+    assert list(catalog.ids("main", after="R1")) == ["b", "c"]
+    assert list(catalog.ids("main", after="R1", state="done")) == ["b"]
+
+
 def test_contents_are_ids_with_their_hashes(catalog: Catalog) -> None:
     catalog.record("main", entries("b", "a"))
     assert list(catalog.contents("main")) == [("a", "hash of a"), ("b", "hash of b")]

@@ -144,6 +144,14 @@ def test_a_fit_comes_back_as_it_was_saved(catalog: Catalog) -> None:
         catalog.fit("main", "R2")
 
 
+def test_more_can_be_said_of_a_fit(catalog: Catalog) -> None:
+    catalog.save_fit("main", "R1", "b@1", ARRAYS, {"asked": 3, "drift": 1})
+    catalog.add_to_fit("main", "R1", {"drift": {"new": 2}})
+    assert catalog.fit("main", "R1").info == {"asked": 3, "drift": {"new": 2}}
+    with pytest.raises(NotFound, match="no fit of run 'R2'"):
+        catalog.add_to_fit("main", "R2", {"drift": 1})
+
+
 def test_installing_a_fit_changes_fit_topics_and_lineage_together(catalog: Catalog) -> None:
     catalog.save_fit("main", "R1", "b@1", ARRAYS, {})
     catalog.install_fit(

@@ -45,7 +45,9 @@ def swapped(indexed, home):
         Collection.open(home=home) as collection,
         closing(open_generations(collection.settings)) as generations,
     ):
-        recipe = Recipe("minilm-base", WideHashEncoder, tagger="auto", taggers=0, keyphrases=10)
+        recipe = Recipe(
+            "minilm-base", WideHashEncoder.dims, WideHashEncoder, tagger="auto", taggers=0, keyphrases=10
+        )
         run = collection.catalog.start_run("main", "retrain", {})
         with closing(Succession(generations, collection.catalog, "main", run, recipe)) as following:
             following.take_over(following.build(Asked(number=5)))
