@@ -16,7 +16,7 @@ def judgement(name: str, judged: Report) -> str:
         (
             check.name,
             "" if check.old is None else f"{check.old:.3f}",
-            f"{check.new:.3f}",
+            "-" if check.new is None else f"{check.new:.3f}",  # JSON has no NaN
             check.limit,
             check.verdict,
         )
