@@ -70,7 +70,7 @@ class PhraseBert:
         """Both triplet losses of this step, plus what holds the document vectors."""
         paraphrases, contexts = self._triplets.paraphrases(step), self._triplets.contexts(step)
         vectors = embed(self.network, [*paraphrases.views, *contexts.views], self._padding)
-        first, second = vectors.split([len(paraphrases.views), len(contexts.views)])
+        first, second = vectors[: len(paraphrases.views)], vectors[len(paraphrases.views) :]
         held = KEEP_WEIGHT * self._keeper.loss(step)
         return triplet_by_distance(*first.chunk(3)) + triplet_by_distance(*second.chunk(3)) + held
 

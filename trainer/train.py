@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -16,13 +15,9 @@ from typing import Literal
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
 
-from indexer.errors import InputError
 from indexer.progress import Progress, no_progress
-from indexer.readers import ReadOptions, read
-from indexer.records import Document
-from models.bundle import ADAPTER, Bundle, write_bundle
+from models.bundle import Bundle
 from models.hardware import physical_cores
 from models.network import Network
 from models.registry import Registry
@@ -30,8 +25,7 @@ from models.tokens import WordPieces
 from models.weights import DOCUMENTS, HEADS, KEYPHRASES, read_heads
 from trainer.adapters import Tensors, adapter_of, add_lora, only_layers
 from trainer.ccl import ClusterContrast
-from trainer.curve import draw
-from trainer.loop import Recipe, Step, TrainConfig, train
+from trainer.loop import Recipe, TrainConfig
 from trainer.mining import Mined, found_in, given_mentions, mine
 from trainer.pairs import Mix, PairSampler
 from trainer.partners import Partners
@@ -40,6 +34,7 @@ from trainer.seke import KeyphraseContrast
 from trainer.settle import settle
 from trainer.triplets import TripletSampler
 from trainer.uctopic import UCTopic
+from trainer.work import documents_of, hashed, run, stamp, training_of, write
 
 BATCH = 96  # pairs
 TRIPLES = 16  # of each lesson of Phrase-BERT; the paper's
@@ -53,7 +48,6 @@ WINDOWS = 2_000  # whole ones, by which documents are settled too
 SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
-TRAINING = "training.json"
 RecipeName = Literal["uctopic", "ccl", "seke", "phrase-bert"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE", "phrase-bert": "Phrase-BERT"}
 
@@ -121,7 +115,7 @@ def train_bundle(
     began = time.perf_counter()
     registry = Registry(home)
     asked = _asked(base, sources, order)
-    if order.name in registry.list() and _training(registry.get(order.name)).get("asked") == asked:
+    if order.name in registry.list() and training_of(registry.get(order.name)).get("asked") == asked:
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
@@ -144,7 +138,7 @@ def train_bundle(
     if config.budget_s:  # which is for everything, mining too
         left = config.budget_s - (time.perf_counter() - began) - SETTLING_SHARE * config.budget_s
         config = replace(config, budget_s=max(1.0, left))
-    steps = _run(recipe, network, config, work, progress)
+    steps = run(recipe, network, config, work, progress)
     if order.recipe != "seke":  # which moves documents on purpose
         progress("settle", 0, None)
         kept = _kept_texts(mix, words, order.config.seed)[::SETTLED_BY]
@@ -155,6 +149,7 @@ def train_bundle(
     bundle = replace(
         base,
         name=order.name,
+        base=base.base_beside,
         about=f"{TITLES[order.recipe]} on {base.name}: {_named(sources)}.",
         licence=order.licence or base.licence,
         adapter={"scale": 1.0},
@@ -171,7 +166,7 @@ def train_bundle(
         "batch": BATCH,
         "versions": {name: metadata.version(name) for name in ("indexer", "torch", "transformers")},
     }
-    registered = registry.add(_write(weights, bundle, said, steps, work))
+    registered = registry.add(write(weights, bundle, said, steps, work))
     shutil.rmtree(work)
     if not keep_mined:
         shutil.rmtree(mined)
@@ -243,28 +238,17 @@ def shares(general: Sequence[Mined], targets: Sequence[Mined], steps: int) -> li
 
 def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
     """One source on disk; `given`: its mentions are known."""
-    folder = folder / _hash([_stamp(path), given, tagger])
+    folder = folder / hashed([stamp(path), given, tagger])
     if not (folder / "done").exists():
         progress("mine", 0, None)
         found = (
             given_mentions([path])
             if given
-            else found_in(_documents(path), tagger=tagger, workers=physical_cores())
+            else found_in(documents_of(path), tagger=tagger, workers=physical_cores())
         )
         mine(found, folder)
         (folder / "done").touch()
     return Mined.open(folder)
-
-
-def _hash(said: object) -> str:
-    return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:12]
-
-
-def _documents(path: Path) -> Iterator[Document]:
-    """The documents of a source; what cannot be read is left out, as `indexer index` would tell."""
-    for item in read([path], ReadOptions()):
-        if not isinstance(item, InputError):
-            yield item
 
 
 def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
@@ -293,65 +277,10 @@ def _windows(mix: Mix, words: WordPieces, pieces: int) -> list[list[int]]:
     return [[*words.prefix, *ids[:pieces].tolist(), *words.suffix] for ids in words.ids(texts)]
 
 
-def _run(
-    recipe: Recipe, network: Network, config: TrainConfig, work: Path, progress: Progress
-) -> list[dict[str, float | None]]:
-    """Train with a checkpoint at each dev score, and keep the curve beside it. The last weights stay."""
-    curve = work / "curve.json"
-    log: list[dict[str, float | None]] = json.loads(curve.read_text()) if curve.exists() else []
-    for step in train(recipe, network, config, work / "checkpoint.pt"):
-        log = [*log[: step.number - 1], _entry(step)]
-        if step.score is not None:
-            curve.write_text(json.dumps(log))
-        progress(f"train: loss {step.loss:.3f}", step.number, step.of)
-    return log
-
-
-def _entry(step: Step) -> dict[str, float | None]:
-    return {
-        "step": step.number,
-        "loss": round(step.loss, 5),
-        "seconds": round(step.seconds, 1),
-        "score": step.score,
-    }
-
-
-def _write(
-    weights: Tensors,
-    bundle: Bundle,
-    said: dict[str, object],
-    steps: list[dict[str, float | None]],
-    work: Path,
-) -> Path:
-    folder = work / "bundle"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    save_file(weights, folder / ADAPTER)
-    (folder / ADAPTER).chmod(0o644)  # written for its owner alone
-    write_bundle(bundle, folder)
-    (folder / "curve.json").write_text(json.dumps(steps) + "\n")
-    draw(steps, folder / "curve.png")
-    (folder / TRAINING).write_text(json.dumps(said, indent=2) + "\n")
-    return folder
-
-
-def _training(bundle: Bundle) -> dict[str, object]:
-    """How a bundle was trained; empty when it was not."""
-    file = bundle.folder / TRAINING
-    found: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
-    return found
-
-
 def _asked(base: Bundle, sources: Sources, order: Order) -> str:
     """Changes with the order, the base, the files and the version of the program."""
-    files = [[_stamp(path) for path in part] for part in (sources.corpus, sources.target, sources.mentions)]
-    return _hash([base.fingerprint, asdict(order), files, metadata.version("indexer")])
-
-
-def _stamp(path: Path) -> list[list[object]]:
-    """Names, times and sizes of a file, or of all files of a folder."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [[str(file.resolve()), file.stat().st_mtime, file.stat().st_size] for file in files]
+    files = [[stamp(path) for path in part] for part in (sources.corpus, sources.target, sources.mentions)]
+    return hashed([base.fingerprint, asdict(order), files, metadata.version("indexer")])
 
 
 def _named(sources: Sources) -> str:

@@ -114,8 +114,8 @@ class TripletSampler:
 def other_phrase(phrase: str, stranger: Pair, draw: np.random.Generator) -> str:
     """What a phrase does not mean: a phrase of another pair, or itself with a word of that one in place of its own."""
     theirs = stranger[int(draw.integers(2))]
-    own, new = list(_WORD.finditer(phrase)), _WORD.findall(theirs)
+    own, new = list(_WORD.finditer(phrase)), list(_WORD.finditer(theirs))
     if len(own) < 2 or not new or draw.random() >= CORRUPTED:
         return theirs
     replaced = own[int(draw.integers(len(own)))]
-    return phrase[: replaced.start()] + new[int(draw.integers(len(new)))] + phrase[replaced.end() :]
+    return phrase[: replaced.start()] + new[int(draw.integers(len(new)))][0] + phrase[replaced.end() :]

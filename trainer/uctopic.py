@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.encoder import MENTION_PIECES
 from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import different_phrases, info_nce, kept_as_before
@@ -127,22 +128,41 @@ def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: 
 
 
 def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
-    """Mean of the token vectors of each view's mention: float [views, dims], in the order given."""
+    """Vector of each view's mention: float [views, dims], in the order given.
+
+    The mean of its word pieces; for a bundle whose mentions are entities, the entity that stands there.
+    """
     order = sorted(range(len(views)), key=lambda at: len(views[at].ids))
     found: list[Tensor] = []
     device = device_of(network)
     for start in range(0, len(order), GROUP):
         some = [views[at] for at in order[start : start + GROUP]]
         ids, mask = padded([view.ids for view in some], padding)
-        inside = torch.zeros(ids.shape)
-        for row, view in enumerate(some):
-            inside[row, view.first : view.last] = 1 / (view.last - view.first)
-        mask, inside = mask.to(device), inside.to(device)
+        ids, mask = ids.to(device), mask.to(device)
+        places = places_of(some).to(device) if network.pooling.mentions == "entities" else None
         with fast(device):
-            _, tokens, _ = network(ids.to(device), mask, mask.float(), mask.float(), attention=False)
-        found.append(torch.einsum("bl,bld->bd", inside, tokens.float()))  # tokens: [group, length, dims]
+            _, tokens, _ = network(ids, mask, mask.float(), mask.float(), entities=places, attention=False)
+        if places is None:
+            inside = torch.zeros(ids.shape)
+            for row, view in enumerate(some):
+                inside[row, view.first : view.last] = 1 / (view.last - view.first)
+            found.append(
+                torch.einsum("bl,bld->bd", inside.to(device), tokens.float())
+            )  # [group, length, dims]
+        else:
+            found.append(tokens[:, 0].float())
     back = torch.tensor(np.argsort(order), device=device)
     return torch.cat(found)[back]
+
+
+def places_of(views: Sequence[View]) -> Tensor:
+    """Where the mention of each view stands, as one entity: int [views, 1, pieces], padded with -1."""
+    most = min(MENTION_PIECES, max(view.last - view.first for view in views))
+    places = torch.full((len(views), 1, most), -1)
+    for row, view in enumerate(views):
+        length = min(most, view.last - view.first)
+        places[row, 0, :length] = torch.arange(view.first, view.first + length)
+    return places
 
 
 def padded(texts: Sequence[np.ndarray], padding: int) -> tuple[Tensor, Tensor]:

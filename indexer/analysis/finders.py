@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from typing import Self
 
 from indexer.analysis import pntm
+from indexer.analysis.documents import fit_documents
 from indexer.analysis.topics import Sample, TopicFit, fit
 from indexer.errors import SettingsError
 
 DEFAULT = "clusters"
-FINDERS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {DEFAULT: fit, "pntm": pntm.fit}
+FINDERS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {
+    DEFAULT: fit,
+    "pntm": pntm.fit,
+    "documents": fit_documents,
+}
 
 _SAID = re.compile(r"(?P<finder>[a-z]+)(:(?P<both>\d+))?|(?P<alone>\d+)")
 

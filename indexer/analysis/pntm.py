@@ -104,7 +104,7 @@ def _train(documents: Floats, number: int, start: int) -> Rows:
     from sklearn.cluster import kmeans_plusplus
 
     draw = np.random.default_rng([SEED, start])
-    topics = kmeans_plusplus(documents, number, random_state=SEED + start)[0].astype(np.float64)
+    topics: Rows = kmeans_plusplus(documents, number, random_state=SEED + start)[0].astype(np.float64)
     first, second = np.zeros_like(topics), np.zeros_like(topics)
     for step in range(1, STEPS + 1):
         rows = draw.integers(0, len(documents), BATCH)

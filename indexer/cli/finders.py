@@ -26,6 +26,6 @@ class Topics(click.ParamType):  # type: ignore[type-arg]
 
 topics_option = click.option(
     "--topics", type=Topics(), metavar="N|FINDER",
-    help="About how many topics to find (40), by which finder (clusters, pntm), or both (pntm:40).  "
+    help="About how many topics to find (40), by which finder (clusters, pntm, documents), or both (pntm:40).  "
     "[default: as many as suit the texts]",
 )  # fmt: skip

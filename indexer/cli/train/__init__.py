@@ -11,6 +11,7 @@ SECTIONS = {
         "uctopic": "indexer.cli.train.uctopic:uctopic",
         "phrase-bert": "indexer.cli.train.phrase_bert:phrase_bert",
         "keyphrases": "indexer.cli.train.keyphrases:keyphrases",
+        "hs-gc": "indexer.cli.train.hsgc:hs_gc",
     }
 }
 

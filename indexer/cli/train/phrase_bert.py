@@ -50,6 +50,7 @@ def phrase_bert(
     Examples:
       indexer train phrase-bert --corpus articles.jsonl --budget 20m
       indexer train phrase-bert --corpus terms/ --name terms --lora 16
+      indexer evaluate phrases --data bird.jsonl.gz --bundle phrase-bert
     """
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
