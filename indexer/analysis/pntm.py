@@ -68,8 +68,9 @@ def _documents(sample: Sample, points: Floats) -> Floats:
 
 def learned(documents: Floats, number: int) -> Rows:
     """R of the start whose documents are told best: float [number, p]."""
+    others = _others(documents)
     starts = [_train(documents, number, start) for start in range(STARTS)]
-    return min(starts, key=lambda topics: tell(topics, documents, _others(documents, 0)).loss)
+    return min(starts, key=lambda topics: tell(topics, documents, others).loss)
 
 
 def tell(topics: Rows, documents: Floats, others: Floats) -> Told:
@@ -117,7 +118,7 @@ def _train(documents: Floats, number: int, start: int) -> Rows:
     return topics
 
 
-def _others(documents: Floats, seed: int) -> Floats:
+def _others(documents: Floats) -> Floats:
     """Negatives for all documents, the same for every start: float [m, n, p]."""
-    draw = np.random.default_rng([SEED, STARTS + seed])
+    draw = np.random.default_rng(SEED)
     return documents[draw.integers(0, len(documents), (len(documents), NEGATIVES))]
