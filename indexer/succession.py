@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import LedgerEntry
 from indexer.catalog.repository import Catalog
@@ -47,6 +48,8 @@ class Recipe:
     tagger: str
     taggers: int  # processes
     keyphrases: int
+    ranker: Callable[[], Ranker | None] = lambda: None
+    absent: int = 0
 
 
 class Succession:
@@ -160,6 +163,8 @@ class Succession:
             tagger=self._recipe.tagger,
             workers=self._recipe.taggers,
             keyphrases=self._recipe.keyphrases,
+            ranker=self._recipe.ranker,
+            absent=self._recipe.absent,
             progress=self._progress,
         )
 
@@ -172,6 +177,8 @@ class Succession:
             self._recipe.keyphrases,
             self._progress,
             ledger=self.ledger,
+            ranker=self._recipe.ranker(),
+            absent=self._recipe.absent,
         )
 
 

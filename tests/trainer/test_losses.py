@@ -3,7 +3,14 @@ import math
 import pytest
 import torch
 
-from trainer.losses import cluster_contrast, different_phrases, info_nce, kept_as_before, triplet
+from trainer.losses import (
+    cluster_contrast,
+    different_phrases,
+    info_nce,
+    kept_as_before,
+    span_contrast,
+    triplet,
+)
 
 E = torch.eye(3)
 
@@ -72,3 +79,13 @@ def test_triplet_by_hand():
     assert triplet(anchors, positives, negatives, margin=0.5).item() == pytest.approx((0 + 0.5) / 2)
     # The positive at a right angle: 2 - 2 + 0.5 and 2 - 0 + 0.5.
     assert triplet(anchors, E[1:2], negatives, margin=0.5).item() == pytest.approx((0.5 + 2.5) / 2)
+
+
+def test_span_contrast_by_hand():
+    scores = torch.tensor([2.0, 0.0, 1.0, 0.0])
+    right = torch.tensor([True, True, False, False])
+    # Each keyphrase against both wrong ones, e + 1, and not against the other keyphrase.
+    wrong = math.e + 1
+    expected = -math.log(math.e**2 / (math.e**2 + wrong)) - math.log(1 / (1 + wrong))
+    assert span_contrast(scores, right).item() == pytest.approx(expected)
+    assert span_contrast(torch.zeros(4), right).item() == pytest.approx(2 * math.log(3))

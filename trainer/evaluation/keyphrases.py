@@ -113,7 +113,7 @@ def evaluate_keyphrases(
     Raises:
         InputError: A line is not such an object.
     """
-    gold = read_lines(path, _gold, limit)
+    gold = read_gold(path, limit)
     documents = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, progress)]
     frequencies = Counter(row.phrase_id for one in documents for row in one.rows)
     rows = {
@@ -160,7 +160,7 @@ class _Read:
 
 def best_beta(path: Path, encoder: Encoder, *, tagger: str = "auto") -> float:
     """The share of attention (0, 0.1, … 1) with the highest F1 on a file with keyphrases."""
-    gold = read_lines(path, _gold)
+    gold = read_gold(path)
     found = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, no_progress)]
     wanted = [g.keyphrases for g in gold]
     return max(SHARES, key=lambda beta: score([one.published(beta) for one in found], wanted, CHOSEN_AT).f1)
@@ -211,6 +211,15 @@ def score(predictions: Sequence[Sequence[str]], gold: Sequence[frozenset[str]], 
     """Count the first `k` predictions of each document against its gold keyphrases; both are stems."""
     found = sum(len(set(mine[:k]) & theirs) for mine, theirs in zip(predictions, gold, strict=True))
     return Score(found, sum(len(set(mine[:k])) for mine in predictions), sum(map(len, gold)))
+
+
+def read_gold(path: Path, limit: int | None = None) -> list[Gold]:
+    """The documents of a file with their keyphrases.
+
+    Raises:
+        InputError: A line is not such an object.
+    """
+    return read_lines(path, _gold, limit)
 
 
 def _gold(line: Line) -> Gold:

@@ -26,6 +26,7 @@ from indexer.progress import Progress, no_progress
 from indexer.settings import Settings
 from indexer.succession import Recipe, Succession, complete
 from models.bundle import Bundle
+from models.ranker import read_ranker
 from models.registry import Registry
 from models.tokens import WordPieces
 from trainer.retrain.adapt import Adaptation, Method, candidates
@@ -236,6 +237,8 @@ class Retrainer:
             self._settings.tagger,
             self._taggers,
             self._settings.keyphrases,
+            lambda: read_ranker(bundle),
+            self._settings.absent_keyphrases,
         )
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)

@@ -10,6 +10,7 @@ SECTIONS = {
     "Recipes": {
         "uctopic": "indexer.cli.train.uctopic:uctopic",
         "keyphrases": "indexer.cli.train.keyphrases:keyphrases",
+        "simckp": "indexer.cli.train.simckp:simckp",
     }
 }
 
