@@ -175,7 +175,9 @@ def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) 
     lines = [columns, ["---"] * len(columns), *([row.get(key, "") for key in columns] for row in rows)]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options])
-    title = f"{one.task}: {one.file.strip('.')}{', in the text and not in it' if one.columns == APART else ''}"
+    title = (
+        f"{one.task}: {one.file.strip('.')}{', in the text and not in it' if one.columns == APART else ''}"
+    )
     return f"\n### {title}\n\n`{command}`. Protocol: {first['protocol']}.\n\n{body}\n"
 
 

@@ -12,20 +12,18 @@ The encoder is loaded on first use, so that word search and listings never wait 
 
 from __future__ import annotations
 
-import gc
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-from threadpoolctl import threadpool_limits
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from indexer.analysis.absent import AbsentFinder
+from indexer.analysis.finders import Asked
 from indexer.analysis.ranker import Ranker
 from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
 from indexer.catalog import Catalog
@@ -33,41 +31,68 @@ from indexer.catalog.entries import DeadLetter, Run
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
-from indexer.errors import NotFound, QueryError
+from indexer.errors import NotFound, QueryError, Superseded
 from indexer.finish import Finisher
 from indexer.mining import mined
 from indexer.pipeline import Pipeline, RunReport
+from indexer.plan import planned
 from indexer.progress import Progress, no_progress
-from indexer.readers import ReadOptions, count, read
-from indexer.readers.source import SCHEME
+from indexer.readers import ReadOptions
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
+from indexer.runs import Again, SourceRun, Wanted, check_live
 from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
+from indexer.topic_names import topic_id
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
 if TYPE_CHECKING:
-    from indexer.engines.elastic.user_documents import UserDocuments
     from indexer.engines.elastic.user_index import EnrichOptions
-    from indexer.enrich import Enricher, EnrichReport
+    from indexer.enrich import EnrichReport
+    from indexer.enriching import Enriching
     from trainer.retrain.run import RetrainOptions, RetrainReport
     from workers.crew import Crew
 
-START_SECONDS = 3.0  # of a run, before the first document is mined
 MINED_FIELDS = ("topic", "keyphrase", "absent_keyphrase")
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
+LOOK_EVERY = 1.0  # seconds between two looks whether another generation has taken over
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def on_live_vectors(
+    method: Callable[Concatenate[Collection, P], T],
+) -> Callable[Concatenate[Collection, P], T]:
+    """For methods whose vectors must be of the live generation's encoder: done again when another one takes over."""
+
+    @wraps(method)
+    def called(self: Collection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except Superseded:
+            self._open_again()
+            return method(self, *args, **kwargs)
+
+    return called
+
+
 class Collection:
-    """One collection of documents. Close it, or use it in a `with` block."""
+    """One collection of documents. Close it, or use it in a `with` block.
+
+    It may stay open for long: when another generation takes over, it goes on with that and its encoder.
+    """
 
     def __init__(self, settings: Settings, engine: Engine, catalog: Catalog) -> None:
         self.settings = settings
-        self.engine = engine
         self.catalog = catalog
         self.name = settings.collection
+        self._engine = engine
+        self._looked = time.monotonic()
 
     @classmethod
     def open(cls, settings: Settings | None = None, *, create: bool = True, **flags: Any) -> Self:
@@ -81,13 +106,7 @@ class Collection:
         Raises:
             NotFound: There is no such collection, and none is to be made.
         """
-        from models.registry import Registry
-
-        settings = settings or load_settings(**flags)
-        if bundle := live_bundle(settings):  # the settings' one is for a new collection
-            settings = settings.model_copy(update={"bundle": bundle})
-        dims = Registry(settings.home).get(settings.bundle).dims
-        engine = open_engine(settings, dims, create=create)
+        settings, engine = _opened(settings or load_settings(**flags), create=create)
         try:
             settings.make_home()
             catalog = Catalog.open(settings.database)
@@ -96,9 +115,27 @@ class Collection:
             raise
         return cls(settings, engine, catalog)
 
+    @property
+    def engine(self) -> Engine:
+        """Reads and writes the live generation."""
+        if time.monotonic() - self._looked > LOOK_EVERY:
+            self._looked = time.monotonic()
+            if self._engine.superseded():
+                self._open_again()
+        return self._engine
+
+    def _open_again(self) -> None:
+        """Go on with the generation that is live now, and with its encoder."""
+        settings, engine = _opened(self.settings, create=False)
+        if settings.bundle != self.settings.bundle:
+            for learned in ("encoder", "ranker"):
+                self.__dict__.pop(learned, None)
+        before, self._engine, self.settings = self._engine, engine, settings
+        before.close()
+
     def close(self) -> None:
         """Give back files and connections."""
-        self.engine.close()
+        self._engine.close()
         self.catalog.close()
 
     def __enter__(self) -> Self:
@@ -129,12 +166,13 @@ class Collection:
 
     # -- indexing -------------------------------------------------------------------------------------------
 
+    @on_live_vectors
     def index(
         self,
         sources: Sequence[str | Path],
         *,
         options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
-        topics: int | None = None,
+        topics: str | int | None = None,
         refit: bool = False,
         delete_missing: bool = False,
         workers: bool = True,
@@ -145,89 +183,29 @@ class Collection:
 
         Args:
             options: Names of fields, and limits of the readers.
-            topics: How many topics are wanted; None leaves it to the silhouette, or to the topics there are.
+            topics: How many topics are wanted (``40``), found how (``"clusters"``), or both (``"clusters:40"``); what
+                is not said is left to the texts, or as it was.
             refit: Fit the topics again; ids go on where a new topic continues an old one.
             delete_missing: Remove documents that came from these sources and are not in them any more.
             workers: Let workers do the mining, when the settings name a broker.
             wait: Until the workers are through; otherwise a maintaining worker finishes the run.
         """
-        return self._run(
-            "index",
-            sources,
-            options,
-            topics=topics,
-            refit=refit,
-            delete_missing=delete_missing,
-            workers=workers,
-            wait=wait,
-            progress=progress,
-        )
+        wanted = Wanted(topics, refit, delete_missing)
+        run = self._source_run("index", workers, progress)
+        return run.run(sources, options, wanted, wait=wait, progress=progress)
 
+    @on_live_vectors
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
-        letters = self.catalog.dead(self.name)
-        letters = [
-            letter for letter in letters if not letter.source.startswith(SCHEME)
-        ]  # `enrich` tries them again
-        files = {_file_of(letter.source) for letter in letters if letter.source}
-        there = {file for file in files if Path(file).exists()}
-        tried = [letter for letter in letters if not letter.source or _file_of(letter.source) in there]
-        report = self._run(
-            "retry", sorted(there), ReadOptions(), letters=tried, workers=workers, progress=progress
-        )
-        report.notes += [
-            f"{file}: is not there, and cannot be tried again." for file in sorted(files - there)
-        ]
+        again = Again.of(self.catalog.dead(self.name))
+        run = self._source_run("retry", workers, progress)
+        report = run.run(again.files, ReadOptions(), letters=again.letters, progress=progress)
+        report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
         return report
 
-    def _run(
-        self,
-        kind: str,
-        sources: Sequence[str | Path],
-        options: ReadOptions,
-        *,
-        topics: int | None = None,
-        refit: bool = False,
-        delete_missing: bool = False,
-        letters: Sequence[DeadLetter] = (),
-        workers: bool = True,
-        wait: bool = True,
-        progress: Progress,
-    ) -> RunReport:
-        start = time.perf_counter()
-        report = RunReport()
-        given = [_absolute(source) for source in sources]
-        pipeline = self._pipeline(progress)
+    def _source_run(self, kind: str, workers: bool, progress: Progress) -> SourceRun:
         crew = self._crew() if workers and self.settings.broker else None
-        with self.catalog.lock(self.name, f"indexer {kind}") as lock:
-            self.catalog.interrupted_runs(self.name)
-            wanted = {"sources": given, "topics": topics, "refit": refit, "delete_missing": delete_missing}
-            kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases")
-            wanted |= {name: getattr(self.settings, name) for name in kept}
-            report.run = self.catalog.start_run(self.name, kind, wanted, lock=lock)
-            # BLAS threads spin while they wait, and take the cores from the encoder.
-            with threadpool_limits(1, user_api="blas"), garbage_frozen():
-                with self._recorded(report, detach=crew is not None):
-                    options = replace(options, max_bytes=self.settings.max_document_bytes)
-                    items = read(given, options)
-                    self._settle(letters)
-                    pipeline.take_in(items, report, count(given, options) if given else 0)
-                    if delete_missing:
-                        pipeline.remove_missing(given, report)
-                    if crew is None:
-                        pipeline.mine(report)
-                        pipeline.finish(report, number=topics, refit=refit)
-                        report.seconds = time.perf_counter() - start
-                if crew is not None:
-                    crew.begin(report)
-                    if wait:
-                        with report.timed("workers"):
-                            crew.wait(report, progress)
-                        pipeline.finish(report, number=topics, refit=refit)
-                    report.seconds = time.perf_counter() - start
-                    if wait:
-                        self.catalog.finish_run(report.run, "finished", _counts(report))
-        return report
+        return SourceRun(kind, self.settings, self._pipeline(progress), crew)
 
     def _crew(self) -> Crew:
         from workers.crew import Crew
@@ -236,12 +214,13 @@ class Collection:
 
     # -- somebody else's index ------------------------------------------------------------------------------
 
+    @on_live_vectors
     def enrich(
         self,
         index: str,
         options: EnrichOptions,
         *,
-        topics: int | None = None,
+        topics: str | int | None = None,
         refit: bool = False,
         progress: Progress = no_progress,
     ) -> EnrichReport:
@@ -257,10 +236,8 @@ class Collection:
             SettingsError: The engine is not Elasticsearch.
             NotFound, MappingMismatch, EngineForbidden: The index cannot be enriched; see `UserIndex.open`.
         """
-        wanted = {"index": index, "text_field": options.text_field, "into": options.into, "topics": topics}
-        with self._enriching(index, options, wanted, progress) as (enricher, report):
-            enricher.all(report, topics=topics, refit=refit)
-        return report
+        Asked.read(topics)
+        return self._enriching(index, options, progress).all(topics, refit=refit)
 
     def watch(
         self,
@@ -279,21 +256,9 @@ class Collection:
         Yields:
             What each look that found something did; the first one always.
         """
-        from indexer.enrich import Watcher
+        return self._enriching(index, options, progress).watch(every, pause)
 
-        with self._user_documents(index, options) as documents:
-            watcher = Watcher(documents, self.catalog, self.name)
-            yield self.enrich(index, options, progress=progress)
-            while True:
-                pause(every)
-                rows, gone = watcher.look()
-                if not rows and not gone:
-                    continue
-                wanted = {"index": index, "into": options.into, "watch": every}
-                with self._enriching(index, options, wanted, progress) as (enricher, report):
-                    enricher.some(rows, gone, report)
-                yield report
-
+    @on_live_vectors
     def undo_enrich(self, index: str, options: EnrichOptions, *, progress: Progress = no_progress) -> int:
         """Take back from the documents of an index what `enrich` added, and empty this collection.
 
@@ -302,78 +267,12 @@ class Collection:
         Returns:
             How many documents had it.
         """
-        from indexer.engines.opening import open_generations
+        return self._enriching(index, options, progress).undo()
 
-        wanted = {"index": index, "into": options.into, "undo": True}
-        with self._enriching(index, options, wanted, progress) as (enricher, report):
-            report.written = enricher.take_back()
-            # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".
-            enricher.forget_all()
-            with closing(open_generations(self.settings)) as generations:
-                old = [generation.number for generation in generations.all()]
-                generations.make(self.engine.dims, bundle=self.settings.bundle).close()
-                generations.switch(max(old) + 1)
-                for number in old:
-                    generations.remove(number)
-        return report.written
+    def _enriching(self, index: str, options: EnrichOptions, progress: Progress) -> Enriching:
+        from indexer.enriching import Enriching
 
-    @contextmanager
-    def _user_documents(self, index: str, options: EnrichOptions) -> Iterator[UserDocuments]:
-        from indexer.engines.elastic.user_documents import UserDocuments
-        from indexer.engines.elastic.user_index import UserIndex
-        from indexer.engines.opening import connected
-        from indexer.enrich import must_be_elastic
-
-        must_be_elastic(self.settings)
-        with closing(connected(self.settings)) as cluster:
-            opened = UserIndex.open(cluster, index, options)
-            yield UserDocuments(opened, options, self.settings.max_document_bytes)
-
-    @contextmanager
-    def _enriching(
-        self, index: str, options: EnrichOptions, wanted: dict[str, Any], progress: Progress
-    ) -> Iterator[tuple[Enricher, EnrichReport]]:
-        """One recorded run on a user's index, under the lock of the collection."""
-        from indexer.enrich import Enricher, EnrichReport, Pace
-
-        start = time.perf_counter()
-        report = EnrichReport()
-        with (
-            self._user_documents(index, options) as documents,
-            self.catalog.lock(self.name, "indexer enrich") as lock,
-        ):
-            self.catalog.interrupted_runs(self.name)
-            pace = Pace(options.throttle)
-            enricher = Enricher(self._pipeline(progress), documents, pace=pace, progress=progress)
-            enricher.check_collection()
-            if options.text_field:
-                documents.index.add_field(self.engine.dims, self.settings.vector_index)
-            report.run = self.catalog.start_run(self.name, "enrich", wanted, lock=lock)
-            with self._recorded(report), threadpool_limits(1, user_api="blas"), garbage_frozen():
-                yield enricher, report
-                report.seconds = time.perf_counter() - start
-
-    def _settle(self, letters: Sequence[DeadLetter]) -> None:
-        """Close letters that are about to be tried again; a failure opens them anew."""
-        sources = sorted({letter.source for letter in letters})
-        if sources:
-            self.catalog.resolve(self.name, sources=sources)
-
-    @contextmanager
-    def _recorded(self, report: RunReport | EnrichReport, *, detach: bool = False) -> Iterator[None]:
-        """Write into the catalog how the run ended, however it ends; or, with `detach`, that workers go on with it."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.catalog.finish_run(report.run, "interrupted", _counts(report))
-            raise
-        except BaseException as error:
-            self.catalog.finish_run(report.run, "failed", _counts(report), str(error) or type(error).__name__)
-            raise
-        if detach:
-            self.catalog.detach_run(report.run, _counts(report))
-        else:
-            self.catalog.finish_run(report.run, "finished", _counts(report))
+        return Enriching(self.settings, self._pipeline(progress), index, options, progress)
 
     def _pipeline(self, progress: Progress) -> Pipeline:
         return Pipeline(
@@ -396,42 +295,11 @@ class Collection:
         options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
     ) -> Plan:
         """What `index` would do with these sources; reads them and writes nothing."""
-        given = [_absolute(source) for source in sources]
-        seen: set[str] = set()
-        new = changed = unreadable = size = 0
-        problems: list[str] = []
-        for item in read(given, options):
-            if not isinstance(item, Document):
-                unreadable += "left_out" not in item.facts
-                problems += [str(item)] if len(problems) < 20 else []
-                continue
-            seen.add(item.id)
-            known = self.catalog.ledger(self.name, [item.id]).get(item.id)
-            new += known is None
-            changed += known is not None and known.content_hash != item.content_hash
-            if known is None or known.content_hash != item.content_hash:
-                size += len(item.content)
-        missing = sum(id_ not in seen for id_ in self.catalog.unseen(self.name, given, ""))
-        return Plan(
-            documents=len(seen),
-            new=new,
-            changed=changed,
-            unchanged=len(seen) - new - changed,
-            unreadable=unreadable,
-            missing=missing,
-            megabytes=round((new + changed) * MEGABYTES_PER_DOCUMENT + 3 * size / 1e6, 1),
-            seconds=self._expected_seconds(new + changed),
-            problems=tuple(problems),
-        )
-
-    def _expected_seconds(self, documents: int) -> float | None:
-        done = [run.counts for run in self.catalog.runs(self.name) if run.counts.get("mined", 0) >= 10]
-        if not done:
-            return None
-        return START_SECONDS + float(documents * done[0]["seconds"] / done[0]["mined"]) if documents else 0.0
+        return planned(self.catalog, self.name, sources, options)
 
     # -- searching ------------------------------------------------------------------------------------------
 
+    @on_live_vectors
     def search(
         self,
         query: str,
@@ -485,6 +353,7 @@ class Collection:
             return condition
         return Filter("topic", condition.operator, self.topic_id(str(condition.value)))
 
+    @on_live_vectors
     def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
         """Why each hit was found: document id ► its phrases that have a word of the query or are near it."""
         vector = None
@@ -492,12 +361,14 @@ class Collection:
             vector = self.encoder.encode_phrases([results.query])[0]
         return reasons(self.engine, results, vector)
 
+    @on_live_vectors
     def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         """Phrases of the collection by likeness of meaning, without context."""
         if not any(c.isalnum() for c in phrase):
             raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
         return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
 
+    @on_live_vectors
     def phrases_in(
         self, text: str, *, limit: int = 10, filters: Sequence[Filter] = ()
     ) -> list[tuple[MentionRow, float]]:
@@ -564,32 +435,7 @@ class Collection:
         Raises:
             NotFound: There is no such topic; the message lists near ones.
         """
-        from difflib import get_close_matches
-
-        live = {topic.id: topic for topic in self.engine.topics()}
-        wanted = f"t-{int(name):06d}" if name.isdecimal() else name
-        if wanted in live:
-            return wanted
-        named = [t.id for t in live.values() if t.label.casefold() == name.casefold()]
-        if len(named) > 1:
-            raise QueryError(
-                f"{len(named)} topics are called '{name}': {', '.join(named)}.",
-                hint="Name one of them by its id.",
-            )
-        if named:
-            return named[0]
-        heirs = (
-            [id_ for id_ in self.catalog.successors(self.name, wanted) if id_ in live]
-            if _is_id(wanted)
-            else []
-        )
-        if heirs:
-            return heirs[0]
-        near = get_close_matches(name, [t.label for t in live.values()], n=3, cutoff=0.4)
-        raise NotFound(
-            f"There is no topic '{name}' in collection '{self.name}'.",
-            hint=f"Did you mean: {', '.join(near)}?" if near else "indexer topics lists them.",
-        )
+        return topic_id(name, self.engine.topics(), self.catalog, self.name)
 
     def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
         """A topic by id or label, with the documents that stand for it and its history."""
@@ -630,6 +476,7 @@ class Collection:
         self.engine.write_topics(renamed)
         return next(t for t in renamed if t.id == id_)
 
+    @on_live_vectors
     def merge_topics(
         self, into: str, others: Sequence[str], *, progress: Progress = no_progress
     ) -> tuple[Topic, int]:
@@ -643,6 +490,7 @@ class Collection:
         if not sources:
             raise QueryError("Name at least one other topic to merge.")
         with self.catalog.lock(self.name, "indexer topics merge") as lock:
+            check_live(self.engine)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
             finisher = Finisher(
                 self.engine,
@@ -663,7 +511,7 @@ class Collection:
     def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
         """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
 
-        After a swap open the collection again: this object goes on with the generation that was live.
+        The whole retrain reads the generation that was live when it began.
         """
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
@@ -737,48 +585,10 @@ class Collection:
         return self.catalog.dead(self.name)
 
 
-MEGABYTES_PER_DOCUMENT = 0.03  # 25 mention vectors in half precision, and their rows
+def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
+    """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
+    from models.registry import Registry
 
-
-@contextmanager
-def garbage_frozen() -> Iterator[None]:
-    """Spare the garbage collector the objects that are there now: looking at them all took 5 % of a run."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-def _counts(report: RunReport | EnrichReport) -> dict[str, Any]:
-    names = (
-        "bundle",
-        "read",
-        "new",
-        "changed",
-        "unchanged",
-        "deleted",
-        "mined",
-        "written",
-        "failed",
-        "topics",
-    )
-    return {
-        **{name: getattr(report, name) for name in names if hasattr(report, name)},
-        "seconds": round(report.seconds, 2),
-        "stages": {name: round(seconds, 2) for name, seconds in report.stages.items()},
-    }
-
-
-def _absolute(source: str | Path) -> str:
-    """The path from the root on; standard input stays as it is."""
-    return str(source) if str(source) == "-" else str(Path(source).absolute())
-
-
-def _file_of(source: str) -> str:
-    """FILE of FILE or FILE:LINE."""
-    return re.sub(r":\d+$", "", source)
-
-
-def _is_id(name: str) -> bool:
-    return bool(re.fullmatch(r"t-\d+", name))
+    if bundle := live_bundle(settings):
+        settings = settings.model_copy(update={"bundle": bundle})
+    return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

@@ -14,10 +14,12 @@ and the next call goes on; after it, `complete` does what was left for the catal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from indexer.analysis.finders import Asked
 from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import LedgerEntry
@@ -72,9 +74,13 @@ class Succession:
         self._progress = progress
         self._live = generations.open(_live(generations))
         self.number, self._next = _begun(generations, catalog, collection, recipe, self._live.dims)
+        self._patience = ExitStack()
+        for engine in (self._live, self._next):
+            self._patience.enter_context(engine.patient())
 
     def close(self) -> None:
         """Give back both engines."""
+        self._patience.close()
         self._live.close()
         self._next.close()
 
@@ -82,11 +88,11 @@ class Succession:
     def ledger(self) -> str:
         return ledger_of(self._collection, self.number)
 
-    def build(self, topics: int | None) -> NamedFit | None:
+    def build(self, topics: Asked) -> NamedFit | None:
         """Do everything that may take long. Returns the fit; None when there is nothing to fit.
 
         Args:
-            topics: How many are wanted; None leaves it to the silhouette.
+            topics: How they are found, and how many.
         """
         self.keep_up()
         self.mine()

@@ -13,7 +13,7 @@ def main(file: str, home: str, name: str = "main", topics: str = "") -> None:
     with Collection.open(home=home, collection=name) as collection:
         _ = collection.encoder  # loaded here, so that `work` begins with a loaded model, as for the others
         start = time.perf_counter()
-        report = collection.index([file], topics=int(topics) if topics else None)
+        report = collection.index([file], topics=topics or None)
         work = time.perf_counter() - start
         answer = {
             "work": work,

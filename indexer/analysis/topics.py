@@ -68,6 +68,7 @@ class TopicFit:
         mean: float32 [dims]; projection: float32 [dims, p]: mixture ► (mixture - mean) @ projection, scaled to length 1.
         mapped: float32 [k, p], unit length. centroids: float32 [k, dims], in the encoder's space, unit length.
         reach: The least cosine at which a phrase still belongs to its nearest topic.
+        share: Of the document's vector in the mixture; 1: the document alone decides.
         silhouette: Of the sample, -1 to 1; NaN where it is not defined.
     """
 
@@ -77,6 +78,7 @@ class TopicFit:
     centroids: Floats
     reach: float
     silhouette: float = float("nan")
+    share: float = DOCUMENT_SHARE
 
     def __len__(self) -> int:
         return len(self.mapped)
@@ -87,7 +89,9 @@ class TopicFit:
         Args:
             vectors: float32 [n, dims]. document: float32 [dims] or [n, dims].
         """
-        similarity = _mapped(_mixed(vectors, document), self.mean, self.projection) @ self.mapped.T  # [n, k]
+        similarity = (
+            _mapped(_mixed(vectors, document, self.share), self.mean, self.projection) @ self.mapped.T
+        )  # [n, k]
         order = np.argsort(-similarity, axis=1, kind="stable")
         rows = np.arange(len(similarity))
         best = order[:, 0]
@@ -110,6 +114,7 @@ class TopicFit:
             "centroids": self.centroids,
             "reach": np.array([self.reach], np.float32),
             "silhouette": np.array([self.silhouette], np.float32),
+            "share": np.array([self.share], np.float32),
         }
 
     @classmethod
@@ -122,6 +127,9 @@ class TopicFit:
             centroids=arrays["centroids"],
             reach=float(arrays["reach"][0]),
             silhouette=float(arrays["silhouette"][0]),
+            share=float(arrays["share"][0])
+            if "share" in arrays
+            else DOCUMENT_SHARE,  # fits before version 0.2 lack it
         )
 
 
@@ -157,8 +165,8 @@ def fit(sample: Sample, number: int | None = None) -> TopicFit:
     )
 
 
-def _mixed(vectors: Floats, document: Floats) -> Floats:
-    return unit((1 - DOCUMENT_SHARE) * vectors + DOCUMENT_SHARE * document)
+def _mixed(vectors: Floats, document: Floats, share: float = DOCUMENT_SHARE) -> Floats:
+    return unit((1 - share) * vectors + share * document)
 
 
 def _principal(mixtures: Floats) -> tuple[Floats, Floats]:

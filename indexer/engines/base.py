@@ -8,6 +8,7 @@ the same state. `tests/contract` runs every engine through the same tests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -227,6 +228,14 @@ class Engine(Protocol):
 
     def compact(self) -> None:
         """Give back the space of overwritten and removed rows, and refresh statistics. May be left out."""
+        ...
+
+    def superseded(self) -> bool:
+        """Whether another generation is live by now than the one that this was opened on."""
+        ...
+
+    def patient(self) -> AbstractContextManager[None]:
+        """Inside, requests wait some minutes for a server that is away: for runs, where nobody sits and waits."""
         ...
 
     def close(self) -> None: ...

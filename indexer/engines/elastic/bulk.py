@@ -167,7 +167,7 @@ def _post(cluster: Cluster, lines: Sequence[_Lines]) -> list[Any]:
     operations: Any = [
         line.data for line in lines
     ]  # the client takes encoded lines, too, but does not say so
-    answer = cluster.ask(cluster.client.bulk, operations=operations, require_alias=True)
+    answer = cluster.once(cluster.client.bulk, operations=operations, require_alias=True)
     return list(answer["items"])
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -16,7 +17,9 @@ from indexer.errors import EngineUnavailable, SearchError, SettingsError
 from indexer.log import get_logger
 
 TIMEOUT = 60.0  # seconds for one request
-PATIENCE = 180.0  # seconds that a write waits for a server that is away or busy; a restart takes less
+PATIENCE = (
+    180.0  # seconds that a write or a run waits for a server that is away or busy; a restart takes less
+)
 LONGEST_PAUSE = 15.0  # seconds between two tries
 PORTS = {"http": 80, "https": 443}
 
@@ -95,14 +98,31 @@ class Cluster:
         self.where = where
         self._patience = patience
         self._pause = pause
+        self.is_patient = False
 
-    def ask(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The body of the answer to one request."""
+    @contextmanager
+    def patient(self) -> Iterator[None]:
+        """Inside, every request waits for a server that is away or busy: for runs, where nobody sits and waits."""
+        before, self.is_patient = self.is_patient, True
+        try:
+            yield
+        finally:
+            self.is_patient = before
+
+    def once(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The body of the answer to one request, which is made once."""
         with translated(self.where):
             return call(*args, **kwargs).body
 
-    def insist(self, work: Callable[[], T]) -> T:
-        """Do work that asks, and wait for a server that is away or busy. For writing, where nobody sits and waits."""
+    def ask(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The body of the answer to one request."""
+        return self.tried(lambda: self.once(call, *args, **kwargs))
+
+    def tried(self, work: Callable[[], T]) -> T:
+        """Do work that asks; again when the server is away or busy, if we are patient."""
+        return self._insist(work) if self.is_patient else work()
+
+    def _insist(self, work: Callable[[], T]) -> T:
         patience = self.patience()
         while True:
             try:
@@ -123,7 +143,10 @@ class Cluster:
         lines: list[dict[str, Any]] = []
         for index, body in searches:
             lines += [{"index": index, "allow_partial_search_results": False}, body]
-        answers = self.ask(self.client.msearch, searches=lines)["responses"]
+        return self.tried(lambda: self._answers(lines))
+
+    def _answers(self, searches: list[dict[str, Any]]) -> list[Any]:
+        answers = self.once(self.client.msearch, searches=searches)["responses"]
         for answer in answers:
             if "error" in answer:
                 raise explained(self.where, answer.get("status", 500), answer)
@@ -162,7 +185,7 @@ class Patience:
 
     def spend(self, error: EngineUnavailable) -> None:
         """Wait a while, or raise the error when the patience is at its end or waiting will not help."""
-        if self._left <= 0 or error.facts.get("blocked"):
+        if self._left <= 0 or error.facts.get("blocked") or error.facts.get("forgotten"):
             raise error
         # Up to half as long again, so that several writers do not come back all at once.
         seconds = min(self._next, self._left) * random.uniform(1.0, 1.5)

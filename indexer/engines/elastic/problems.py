@@ -97,6 +97,13 @@ def explained(where: str, status: int, body: Any) -> SearchError:
             f"A privilege is missing at {where}: {reason}.",
             hint="docs/elasticsearch.md lists the privileges that reading and writing need.",
         )
+    if "No search context found" in reason:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} has forgotten what was being read: it was restarted, or the reader too slow.",
+            hint="Do it again.",
+            status=status,
+            forgotten=True,
+        )
     if kind == "index_not_found_exception":
         return MappingMismatch(
             f"An index of the collection is missing at {where}: {reason}.",

@@ -12,6 +12,7 @@ from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, requi
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
+from indexer.errors import EngineUnavailable
 from indexer.records import Vector
 
 PAGE = 1_000
@@ -62,46 +63,29 @@ class Freshness:
         self._stale |= set(indices)
         self.refresh(*indices)
 
-    def refresh(self, *indices: str, insist: bool = True) -> None:
-        """Make what this process has written visible to searches.
-
-        Args:
-            insist: Wait for a server that is away.
-        """
+    def refresh(self, *indices: str) -> None:
+        """Make what this process has written visible to searches."""
         stale = self._stale.intersection(indices)
         if stale:
             self._stale -= stale  # before the request: rows written meanwhile count as stale again
             try:
-                if insist:
-                    self._cluster.insist(lambda: self._refresh(stale))
-                else:
-                    self._refresh(stale)
+                self._cluster.ask(self._cluster.client.indices.refresh, index=sorted(stale))
             except BaseException:
                 self._stale |= stale
                 raise
 
-    def _refresh(self, indices: set[str]) -> None:
-        self._cluster.ask(self._cluster.client.indices.refresh, index=sorted(indices))
-
 
 def by_id(
-    cluster: Cluster,
-    index: str,
-    ids: Sequence[str],
-    fields: Sequence[str] | None = None,
-    *,
-    insist: bool = False,
+    cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None = None
 ) -> dict[str, Row]:
     """Rows by id, without vectors; as they are at this moment, whether a search sees them yet or not.
 
     Args:
         fields: Only these; all when None.
-        insist: Wait for a server that is away.
     """
     found: dict[str, Row] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
-        work = partial(_hits_by_id, cluster, index, some, fields)
-        hits = cluster.insist(work) if insist else work()
+        hits = cluster.tried(partial(_hits_by_id, cluster, index, some, fields))
         found |= {hit["_id"]: hit.get("_source", {}) for hit in hits}
     return found
 
@@ -117,16 +101,16 @@ class Version:
 def versions_by_id(
     cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str]
 ) -> dict[str, Version]:
-    """Rows by id with what guards their update; waits for a server that is away."""
+    """Rows by id with what guards their update."""
     found: dict[str, Version] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
-        hits = cluster.insist(partial(_hits_by_id, cluster, index, some, fields))
+        hits = cluster.tried(partial(_hits_by_id, cluster, index, some, fields))
         found |= {hit["_id"]: Version(hit.get("_source", {}), guard_of(hit)) for hit in hits}
     return found
 
 
 def _hits_by_id(cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None) -> list[Row]:
-    answer = cluster.ask(
+    answer = cluster.once(
         cluster.client.mget,
         index=index,
         ids=ids,
@@ -177,27 +161,39 @@ def stream(
 ) -> Generator[Row, None, None]:
     """All hits in order, as they were when the stream began, however long it is read.
 
+    When the server is restarted meanwhile and we are patient, the rest comes as it is after that.
+
     Args:
-        sort: Fields, ascending; `_score`, the highest first.
+        sort: Fields, ascending, which differ for any two rows; or `_score`, the highest first.
         fields: Of the rows; all when None.
         vector: Name of the vector field, when it is wanted.
         guards: Hits tell which state of the row was read; see `guard_of`.
     """
-    opened = cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"]
+
+    def snapshot() -> str:
+        return str(cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"])
+
+    opened = snapshot()
     after: list[Any] | None = None
     try:
         while True:
-            answer = cluster.search(
-                query=query,
-                size=page,
-                sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
-                search_after=after,
-                pit={"id": opened, "keep_alive": KEEP_ALIVE},
-                source=_source(fields),
-                fields=[{"field": vector}] if vector else None,
-                seq_no_primary_term=guards,
-                track_total_hits=False,
-            )
+            try:
+                answer = cluster.search(
+                    query=query,
+                    size=page,
+                    sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
+                    search_after=after,
+                    pit={"id": opened, "keep_alive": KEEP_ALIVE},
+                    source=_source(fields),
+                    fields=[{"field": vector}] if vector else None,
+                    seq_no_primary_term=guards,
+                    track_total_hits=False,
+                )
+            except EngineUnavailable as error:
+                if not (cluster.is_patient and error.facts.get("forgotten")):
+                    raise
+                opened = snapshot()
+                continue
             opened = answer["pit_id"]
             hits = answer["hits"]["hits"]
             yield from hits

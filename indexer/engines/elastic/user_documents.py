@@ -68,7 +68,7 @@ class UserDocuments:
     def refresh(self) -> None:
         """Make everything visible that was written before."""
         client = self.index.cluster.client.indices
-        self.index.cluster.insist(lambda: self.index.cluster.ask(client.refresh, index=self.index.name))
+        self.index.cluster.ask(client.refresh, index=self.index.name)
 
     def count(self) -> int:
         """How many documents a search sees."""
@@ -218,18 +218,16 @@ class UserDocuments:
         )["id"]
 
         def asked(number: int, after: list[Any] | None) -> list[Row]:
-            answer = cluster.insist(
-                lambda: cluster.search(
-                    query=query,
-                    size=page,
-                    sort=["_shard_doc"],
-                    search_after=after,
-                    pit={"id": opened, "keep_alive": KEEP_ALIVE},
-                    slice={"id": number, "max": slices} if slices > 1 else None,
-                    source=source,
-                    seq_no_primary_term=True,
-                    track_total_hits=False,
-                )
+            answer = cluster.search(
+                query=query,
+                size=page,
+                sort=["_shard_doc"],
+                search_after=after,
+                pit={"id": opened, "keep_alive": KEEP_ALIVE},
+                slice={"id": number, "max": slices} if slices > 1 else None,
+                source=source,
+                seq_no_primary_term=True,
+                track_total_hits=False,
             )
             return list(answer["hits"]["hits"])
 

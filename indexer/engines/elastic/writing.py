@@ -206,7 +206,7 @@ class Writer:
     # -- steps -----------------------------------------------------------------------------------------------
 
     def _stored(self, ids: Iterable[str], fields: Sequence[str]) -> dict[str, Row]:
-        return by_id(self.cluster, self.names.documents, list(ids), fields, insist=True)
+        return by_id(self.cluster, self.names.documents, list(ids), fields)
 
     def _versions(self, ids: Iterable[str]) -> dict[str, Version]:
         return versions_by_id(self.cluster, self.names.documents, list(ids), MINED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.reading import Freshness, by_id
+from indexer.engines.elastic.reading import Freshness, by_id, stream
 from indexer.errors import EngineUnavailable, MappingMismatch, SearchError
 
 
@@ -22,15 +22,91 @@ def test_rows_of_a_shard_that_is_away_are_not_missing(stub, cluster, pauses):
         by_id(cluster, "rows", ["a"])
     assert pauses == []
     stub.mishaps.extend([AWAY, AWAY, one(found=True, _source={"x": 1})])
-    assert by_id(cluster, "rows", ["a"], insist=True) == {"a": {"x": 1}}
+    with cluster.patient():
+        assert by_id(cluster, "rows", ["a"]) == {"a": {"x": 1}}
     assert len(pauses) == 2
 
 
 def test_rows_of_an_index_that_is_gone_are_not_waited_for(stub, cluster, pauses):
     stub.mishaps.append(one(error={"type": "index_not_found_exception", "reason": "no such index [rows]"}))
-    with pytest.raises(MappingMismatch, match="no such index"):
-        by_id(cluster, "rows", ["a"], insist=True)
+    with cluster.patient(), pytest.raises(MappingMismatch, match="no such index"):
+        by_id(cluster, "rows", ["a"])
     assert pauses == []
+
+
+def unavailable(_):
+    return 503, {
+        "error": {"type": "search_phase_execution_exception", "reason": "all shards failed"},
+        "status": 503,
+    }
+
+
+def test_a_run_waits_where_a_person_would_be_told(stub, cluster, pauses):
+    stub.mishaps.append(unavailable)
+    with pytest.raises(EngineUnavailable, match="all shards failed"):
+        cluster.search(index="rows")
+    assert pauses == []
+    stub.mishaps.extend([unavailable, unavailable, lambda _: (200, {"hits": {"hits": []}})])
+    with cluster.patient():
+        assert cluster.search(index="rows") == {"hits": {"hits": []}}
+    assert len(pauses) == 2
+
+
+def test_one_of_several_searches_that_failed_is_waited_for(stub, cluster, pauses):
+    failed = {"error": {"type": "no_shard_available_action_exception", "reason": "[a]"}, "status": 503}
+    stub.mishaps.append(lambda _: (200, {"responses": [{"hits": 1}, failed]}))
+    stub.mishaps.append(lambda _: (200, {"responses": [{"hits": 1}, {"hits": 2}]}))
+    with cluster.patient():
+        assert cluster.search_many([("rows", {}), ("rows", {})]) == [{"hits": 1}, {"hits": 2}]
+    assert len(pauses) == 1
+
+
+def test_patience_has_an_end(stub, cluster, pauses):
+    stub.mishaps.extend([unavailable] * 100)
+    with cluster.patient(), pytest.raises(EngineUnavailable, match="all shards failed"):
+        cluster.search(index="rows")
+    assert (
+        60 <= sum(pauses) < 120
+    )  # of the 60 seconds that this one has; the last pause is longer than what is left
+
+
+def page(*ids, pit="p"):
+    return lambda _: (200, {"pit_id": pit, "hits": {"hits": [{"_id": id_, "sort": [id_, 0]} for id_ in ids]}})
+
+
+FORGOTTEN = {
+    "error": {
+        "type": "search_phase_execution_exception",
+        "reason": "all shards failed",
+        "root_cause": [
+            {"type": "search_context_missing_exception", "reason": "No search context found for id [7]"}
+        ],
+    },
+    "status": 404,
+}
+
+
+def read(cluster):
+    return [hit["_id"] for hit in stream(cluster, "rows", {"match_all": {}}, sort=["id"], page=2)]
+
+
+def test_a_stream_goes_on_after_a_restart(stub, cluster, pauses):
+    opened = [lambda _, name=name: (200, {"id": name}) for name in ("p", "q")]
+    stub.mishaps.extend(
+        [opened[0], page("a", "b"), lambda _: (404, FORGOTTEN), opened[1], page("c", pit="q")]
+    )
+    with cluster.patient():
+        assert read(cluster) == ["a", "b", "c"]
+    assert pauses == []
+    assert stub.bodies[-2]["search_after"] == ["b", 0]
+    assert stub.bodies[-2]["pit"]["id"] == "q"
+    assert stub.bodies[-1] == {"id": "q"}  # closed
+
+
+def test_without_patience_a_person_is_told_that_the_server_has_forgotten(stub, cluster):
+    stub.mishaps.extend([lambda _: (200, {"id": "p"}), lambda _: (404, FORGOTTEN)])
+    with pytest.raises(EngineUnavailable, match="forgotten what was being read"):
+        read(cluster)
 
 
 def test_a_refresh_is_asked_for_once_and_only_where_something_was_written(stub, cluster):

@@ -19,20 +19,24 @@ from trainer.simckp.labels import read_labelled
 from trainer.simckp.recipe import best_threshold
 from trainer.simckp.run import Order, train_simckp
 
-ORDER = Order("ranked", steps=60, tagger="shipped", threads=1)
+ORDER = Order("ranked", steps=100, tagger="shipped", threads=1)
 WARM, COLD = "heat pump", "cell membrane"
 
 
 @pytest.fixture
 def data(tmp_path):
-    """Documents of two kinds, all with the same phrases: what each repeats is its keyphrase, and its kind has another
-    keyphrase that stands in none."""
+    """Documents of two kinds, each with one keyphrase that stands there and one that does not."""
     path = tmp_path / "labelled.jsonl"
     lines = []
     for at in range(40):
-        main, other, absent = (WARM, COLD, "warm battery") if at % 2 else (COLD, WARM, "thin solid")
-        text = f"The {main} is safe and the {main} is thin. The {other} is a house." + " the" * at
-        lines.append({"id": str(at), "text": text, "keyphrases": [main, absent]})
+        if at % 2:
+            text, keyphrases = (
+                f"The {WARM} is warm and the {WARM} is safe. The house is warm.",
+                [WARM, "thin solid"],
+            )
+        else:
+            text, keyphrases = f"A {COLD} is a thin {COLD}. The battery, solid state.", [COLD, "warm house"]
+        lines.append({"id": str(at), "text": text + " the" * (at // 2), "keyphrases": keyphrases})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
@@ -56,14 +60,14 @@ def test_it_learns_a_handful_by_heart_and_the_bundle_uses_it(small, data):
     bundle, home = small
     made = train_simckp(bundle, lambda: encoder(bundle, home), [data], ORDER, home=home)
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
-    assert len(losses) == 120  # both stages
-    assert losses[59] < 0.2 * losses[0]
-    assert losses[119] < 0.2 * losses[60]
+    assert len(losses) == 200  # both stages
+    assert losses[99] < 0.2 * losses[0]
+    assert losses[199] < 0.2 * losses[100]
     assert (made.folder / "curve.png").stat().st_size > 0
     assert made.scores["absent_f1@5"] == pytest.approx(2 / 6, abs=1e-4)  # one of five, one there is: the best
 
     loaded = encoder(made, home)
-    assert set(loaded.ranker.vocabulary.texts) == {WARM, COLD, "warm battery", "thin solid"}
+    assert set(loaded.ranker.vocabulary.texts) == {WARM, COLD, "warm house", "thin solid"}
     document = Document(
         "new", "The house is safe. The heat pump is a heat pump and the cell membrane is thin."
     )
@@ -123,7 +127,7 @@ def test_too_few_documents_are_not_enough(small, data):
 
 def test_titles_are_labels_where_there_are_no_others(tmp_path):
     path = tmp_path / "plain.jsonl"
-    title = "Heat pumps for a warm house"
+    title = "The heat pump of a warm house"
     path.write_text(json.dumps({"title": title, "text": "The heat pump is safe in winter."}) + "\n")
     [one] = read_labelled([path], tagger="shipped", silver=True)
     assert one.document.title == ""

@@ -1,0 +1,96 @@
+"""Runs of a collection on one index of somebody else's: `enrich`, `watch` and `undo_enrich`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from indexer.engines.elastic.user_documents import UserDocuments
+from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
+from indexer.engines.opening import connected, open_generations
+from indexer.enrich import Enricher, EnrichReport, Pace, Watcher, must_be_elastic
+from indexer.pipeline import Pipeline
+from indexer.progress import Progress
+from indexer.runs import check_live, recorded, undisturbed
+from indexer.settings import Settings
+
+
+class Enriching:
+    """The runs that `Collection` describes; each is recorded, under the lock of the collection."""
+
+    def __init__(
+        self, settings: Settings, pipeline: Pipeline, index: str, options: EnrichOptions, progress: Progress
+    ) -> None:
+        self._settings = settings
+        self._pipeline = pipeline
+        self._catalog = pipeline.catalog
+        self._collection = pipeline.collection
+        self._index = index
+        self._options = options
+        self._progress = progress
+
+    def all(self, topics: str | int | None = None, *, refit: bool = False) -> EnrichReport:
+        """Bring all documents up to date."""
+        with self._run(text_field=self._options.text_field, topics=topics) as (enricher, report):
+            enricher.all(report, topics=topics, refit=refit)
+        return report
+
+    def watch(self, every: float, pause: Callable[[float], None]) -> Iterator[EnrichReport]:
+        """Bring all up to date, then look every so many seconds for what was written or deleted meanwhile."""
+        with self._documents() as documents:
+            watcher = Watcher(documents, self._catalog, self._collection)
+            yield self.all()
+            while True:
+                pause(every)
+                rows, gone = watcher.look()
+                if not rows and not gone:
+                    continue
+                with self._run(watch=every) as (enricher, report):
+                    enricher.some(rows, gone, report)
+                yield report
+
+    def undo(self) -> int:
+        """Take back what was added, and empty the collection; returns how many documents had it."""
+        with self._run(undo=True) as (enricher, report):
+            report.written = enricher.take_back()
+            # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".
+            enricher.forget_all()
+            self._empty_generation()
+        return report.written
+
+    def _empty_generation(self) -> None:
+        with closing(open_generations(self._settings)) as generations:
+            old = [generation.number for generation in generations.all()]
+            generations.make(self._pipeline.engine.dims, bundle=self._settings.bundle).close()
+            generations.switch(max(old) + 1)
+            for number in old:
+                generations.remove(number)
+
+    @contextmanager
+    def _documents(self) -> Iterator[UserDocuments]:
+        must_be_elastic(self._settings)
+        with closing(connected(self._settings)) as cluster:
+            opened = UserIndex.open(cluster, self._index, self._options)
+            yield UserDocuments(opened, self._options, self._settings.max_document_bytes)
+
+    @contextmanager
+    def _run(self, **wanted: Any) -> Iterator[tuple[Enricher, EnrichReport]]:
+        """One recorded run; `wanted` is what the catalog keeps of how it was started."""
+        start = time.perf_counter()
+        report = EnrichReport()
+        with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
+            check_live(self._pipeline.engine)
+            self._catalog.interrupted_runs(self._collection)
+            pace = Pace(self._options.throttle)
+            enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)
+            enricher.check_collection()
+            if self._options.text_field:
+                documents.index.add_field(self._pipeline.engine.dims, self._settings.vector_index)
+            started = {"index": self._index, "into": self._options.into, **wanted}
+            report.run = self._catalog.start_run(self._collection, "enrich", started, lock=lock)
+            patient = self._pipeline.engine.patient(), documents.index.cluster.patient()
+            with recorded(self._catalog, report), undisturbed(), patient[0], patient[1]:
+                yield enricher, report
+                report.seconds = time.perf_counter() - start

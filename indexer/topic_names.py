@@ -1,0 +1,41 @@
+"""What a topic is called by people: its id, its number or its label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from indexer.catalog import Catalog
+from indexer.errors import NotFound, QueryError
+from indexer.records import Topic
+
+
+def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> str:
+    """The id of one of the live topics; a retired id leads to its successor.
+
+    Raises:
+        NotFound: There is no such topic; the message lists near ones.
+        QueryError: Several have this label.
+    """
+    live = {topic.id for topic in topics}
+    wanted = f"t-{int(name):06d}" if name.isdecimal() else name
+    if wanted in live:
+        return wanted
+    named = [topic.id for topic in topics if topic.label.casefold() == name.casefold()]
+    if len(named) > 1:
+        raise QueryError(
+            f"{len(named)} topics are called '{name}': {', '.join(named)}.",
+            hint="Name one of them by its id.",
+        )
+    if named:
+        return named[0]
+    if re.fullmatch(r"t-\d+", wanted):
+        heirs = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
+        if heirs:
+            return heirs[0]
+    near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
+    raise NotFound(
+        f"There is no topic '{name}' in collection '{collection}'.",
+        hint=f"Did you mean: {', '.join(near)}?" if near else "indexer topics lists them.",
+    )
