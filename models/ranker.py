@@ -17,7 +17,7 @@ from models.weights import RANKER, Weights, read_heads
 
 VOCABULARY = "vocabulary.json"  # [[text, documents], …]
 STAGES = ("present", "absent")
-PARTS = ("document", "document_bias", "phrase", "phrase_bias", "clues", "threshold")
+PARTS = ("document", "document_bias", "phrase", "phrase_bias", "clues")
 
 
 def read_ranker(bundle: Bundle) -> Ranker | None:
@@ -56,8 +56,8 @@ def _generator(bundle: Bundle) -> Callable[[Document], Sequence[Recombined]] | N
 
 
 def _dual(heads: Weights, stage: str) -> DualEncoder:
-    *layers, threshold = (heads[f"{RANKER}{stage}.{part}"] for part in PARTS)
-    return DualEncoder(*layers, threshold=float(threshold[0]))
+    parts = {part: heads[f"{RANKER}{stage}.{part}"] for part in PARTS}
+    return DualEncoder(**parts, threshold=float(heads[f"{RANKER}{stage}.threshold"][0]))
 
 
 def ranker_heads(ranker: Ranker) -> Mapping[str, np.ndarray]:
@@ -66,7 +66,8 @@ def ranker_heads(ranker: Ranker) -> Mapping[str, np.ndarray]:
     for stage in STAGES:
         dual = getattr(ranker, stage)
         for part in PARTS:
-            found[f"{RANKER}{stage}.{part}"] = np.atleast_1d(np.asarray(getattr(dual, part), np.float32))
+            found[f"{RANKER}{stage}.{part}"] = getattr(dual, part)
+        found[f"{RANKER}{stage}.threshold"] = np.array([dual.threshold], np.float32)
     found[RANKER + "vocabulary.phrases"] = ranker.vocabulary.phrases.astype(np.float16)
     found[RANKER + "vocabulary.documents"] = ranker.vocabulary.documents.astype(np.float16)
     return found

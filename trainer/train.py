@@ -145,8 +145,8 @@ def train_bundle(
         before = Network(base).to(network.documents.device)
         settle(network, before, texts, padding=words.padding, seconds=SETTLING_SHARE * order.config.budget_s)
     # A ranker of keyphrases was trained on vectors that are no more: it does not go on.
-    kept = {name: head for name, head in read_heads(base).items() if not name.startswith(RANKER)}
-    heads = {**kept, **_heads(network, recipe)}
+    lasting = {name: head for name, head in read_heads(base).items() if not name.startswith(RANKER)}
+    heads = {**lasting, **_heads(network, recipe)}
     bundle = replace(
         base,
         name=order.name,

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from indexer.encoding import Floats
 from indexer.records import Document
 from indexer.text import stemmed
-from indexer.windows import EncodedDocument
+from indexer.windows import EncodedDocument, unit
 
 TEMPERATURE = 0.1  # the paper's
 EARLY = 400  # characters; a phrase that begins here counts half as early as one that begins the document
@@ -49,8 +50,8 @@ class DualEncoder:
         Returns:
             float32 [n], 0 to 1; 0.5 at the threshold.
         """
-        asked = _unit(np.tanh(self.document @ document + self.document_bias))  # [hidden]
-        given = _unit(np.tanh(phrases @ self.phrase.T + self.phrase_bias))  # [n, hidden]
+        asked = unit(np.tanh(self.document @ document + self.document_bias))  # [hidden]
+        given = unit(np.tanh(phrases @ self.phrase.T + self.phrase_bias))  # [n, hidden]
         raw = given @ asked + clues @ self.clues
         found: Floats = (1 / (1 + np.exp((self.threshold - raw) / TEMPERATURE))).astype(np.float32)
         return found
@@ -81,13 +82,9 @@ class Vocabulary:
         at = self._places.get(stem)
         return float(self.counts[at]) if at is not None else 0.0
 
-    @property
+    @cached_property
     def _places(self) -> Mapping[str, int]:
-        cached: dict[str, int] | None = self.__dict__.get("_cached")
-        if cached is None:
-            cached = {stem: at for at, stem in enumerate(self.stems)}
-            object.__setattr__(self, "_cached", cached)
-        return cached
+        return {stem: at for at, stem in enumerate(self.stems)}
 
 
 Recombined = tuple[str, str, Floats]  # text, stems, vector
@@ -169,8 +166,3 @@ def _longer(count: Mapping[str, int]) -> dict[str, int]:
                 if last - first < len(words) and part in count:
                     found[part] = max(found.get(part, 0), times)
     return found
-
-
-def _unit(vectors: Floats) -> Floats:
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.maximum(length, 1e-12)

@@ -43,19 +43,15 @@ class DualRanker(nn.Module):
 
     def frozen(self, threshold: float) -> DualEncoder:
         """As it is used."""
-        return DualEncoder(
-            *(
-                part.detach().cpu().numpy().astype(np.float32)
-                for part in (
-                    self.document.weight,
-                    self.document.bias,
-                    self.phrase.weight,
-                    self.phrase.bias,
-                    self.clues,
-                )
-            ),
-            threshold=threshold,
-        )
+        parts = {
+            "document": self.document.weight,
+            "document_bias": self.document.bias,
+            "phrase": self.phrase.weight,
+            "phrase_bias": self.phrase.bias,
+            "clues": self.clues,
+        }
+        arrays = {name: part.detach().cpu().numpy().astype(np.float32) for name, part in parts.items()}
+        return DualEncoder(**arrays, threshold=threshold)
 
 
 class Ranking:

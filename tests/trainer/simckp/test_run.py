@@ -62,7 +62,7 @@ def test_it_learns_a_handful_by_heart_and_the_bundle_uses_it(small, data):
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
     assert len(losses) == 200  # both stages
     assert losses[99] < 0.2 * losses[0]
-    assert losses[199] < 0.2 * losses[100]
+    assert losses[199] < 0.4 * losses[100]
     assert (made.folder / "curve.png").stat().st_size > 0
     assert made.scores["absent_f1@5"] == pytest.approx(2 / 6, abs=1e-4)  # one of five, one there is: the best
 
