@@ -118,7 +118,7 @@ def evaluate_keyphrases(
     frequencies = Counter(row.phrase_id for one in documents for row in one.rows)
     rows = {
         "indexer": [
-            [stemmed(k.text) for k in choose(one.rows, frequencies, len(gold), max(RANKS))]
+            one.chosen or [stemmed(k.text) for k in choose(one.rows, frequencies, len(gold), max(RANKS))]
             for one in documents
         ]
     }
@@ -144,9 +144,14 @@ def evaluate_keyphrases(
 
 @dataclass(frozen=True)
 class _Read:
-    """What is needed of a document to choose keyphrases. Per phrase: its stem, and both parts of its score, 0..1."""
+    """What is needed of a document to choose keyphrases. Per phrase: its stem, and both parts of its score, 0..1.
+
+    Attributes:
+        chosen: Stems that a ranker has chosen; empty where there is none.
+    """
 
     rows: Sequence[MentionRow]
+    chosen: Sequence[str]
     stems: Sequence[str]
     attention: Floats
     weights: Floats
@@ -182,11 +187,15 @@ def _encoded(
 
 def _read(found: tuple[Document, EncodedDocument, Encoder]) -> _Read:
     document, encoded, encoder = found
-    odds = np.exp((encoded.relevance - encoded.relevance.max(initial=0)) / TEMPERATURE)
+    one = mined(document, encoded, encoder.bundle, "", max(RANKS), encoder.ranker)
+    own = np.flatnonzero(encoded.own > 0)  # not what is only a part of a phrase
+    relevance = encoded.relevance[own]
+    odds = np.exp((relevance - relevance.max(initial=0)) / TEMPERATURE)
     return _Read(
-        [_light(row) for row in mined(document, encoded, encoder.bundle, "", 1).mentions],
-        [stemmed(document.content[m[0].start : m[0].end]) for m in encoded.phrases],
-        *(_to_one(part) for part in (encoded.attention, odds)),
+        [_light(row) for row in one.mentions],
+        [stemmed(keyphrase.text) for keyphrase in one.keyphrases] if encoder.ranker else [],
+        [stemmed(document.content[m[0].start : m[0].end]) for m in (encoded.phrases[at] for at in own)],
+        *(_to_one(part) for part in (encoded.attention[own], odds)),
     )
 
 

@@ -32,7 +32,7 @@ def keyphrases(
     Examples:
       indexer evaluate keyphrases --data inspec_test.jsonl
       indexer evaluate keyphrases --data inspec_test.jsonl --validate inspec_valid.jsonl
-      indexer --bundle ranked evaluate keyphrases --data kp20k_test.jsonl --protocol simckp
+      indexer evaluate keyphrases --data kp20k_test.jsonl --protocol simckp --bundle ranked
       indexer evaluate keyphrases --data semeval2017.jsonl.gz --limit 100 --json
     """
     from trainer.evaluation.keyphrases import evaluate_keyphrases
