@@ -15,7 +15,7 @@ from indexer.text import stemmed
 from models.bundle import Bundle
 from models.weights import RANKER, Weights, read_heads
 
-VOCABULARY = "vocabulary.json"  # [[text, documents], …]
+VOCABULARY = "vocabulary.json"  # texts of the vocabulary, and all labels: stems ► documents
 STAGES = ("present", "absent")
 PARTS = ("document", "document_bias", "phrase", "phrase_bias", "clues")
 
@@ -31,11 +31,13 @@ def read_ranker(bundle: Bundle) -> Ranker | None:
     heads = read_heads(bundle)
     try:
         present, absent = (_dual(heads, stage) for stage in STAGES)
-        listed = json.loads((bundle.folder / VOCABULARY).read_text(encoding="utf-8"))
+        said = json.loads((bundle.folder / VOCABULARY).read_text(encoding="utf-8"))
+        texts, labels = said["texts"], said["labels"]
+        stems = [stemmed(text) for text in texts]
         known = vocabulary(
-            [text for text, _ in listed],
-            [stemmed(text) for text, _ in listed],
-            [count for _, count in listed],
+            texts,
+            stems,
+            [labels[stem] for stem in stems],
             list(heads[RANKER + "vocabulary.phrases"]),
             list(heads[RANKER + "vocabulary.documents"]),
         )
@@ -43,7 +45,7 @@ def read_ranker(bundle: Bundle) -> Ranker | None:
         raise BundleIncompatible(
             f"The ranker of bundle '{bundle.name}' is damaged: {error}.", hint="Train it again."
         ) from error
-    return Ranker(present, absent, known, _generator(bundle))
+    return Ranker(present, absent, labels, known, _generator(bundle))
 
 
 def _generator(bundle: Bundle) -> Callable[[Document], Sequence[Recombined]] | None:
@@ -75,6 +77,5 @@ def ranker_heads(ranker: Ranker) -> Mapping[str, np.ndarray]:
 
 def vocabulary_json(ranker: Ranker) -> str:
     """The contents of `VOCABULARY`."""
-    known = ranker.vocabulary
-    pairs = list(zip(known.texts, map(int, known.counts), strict=True))
-    return json.dumps(pairs, ensure_ascii=False) + "\n"
+    said = {"texts": ranker.vocabulary.texts, "labels": ranker.labels}
+    return json.dumps(said, ensure_ascii=False) + "\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -77,15 +76,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def known(self, stem: str) -> float:
-        """How many documents have this keyphrase; 0 for one that none has."""
-        at = self._places.get(stem)
-        return float(self.counts[at]) if at is not None else 0.0
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {stem: at for at, stem in enumerate(self.stems)}
-
 
 Recombined = tuple[str, str, Floats]  # text, stems, vector
 
@@ -95,18 +85,21 @@ class Ranker:
     """Both stages of a bundle, and the keyphrases that it was trained with.
 
     Attributes:
+        labels: Stems of all of them ► how many documents have it.
+        vocabulary: Those that several documents have, with their vectors.
         generate: Writes more candidates for a document; None where the bundle has no decoder.
     """
 
     present: DualEncoder
     absent: DualEncoder
+    labels: Mapping[str, int]
     vocabulary: Vocabulary
     generate: Callable[[Document], Sequence[Recombined]] | None = None
 
     def rank(self, document: Document, encoded: EncodedDocument) -> Floats:
         """How well each phrase of a document speaks for it: float32 [phrases], 0 to 1."""
         stems = stems_of(document, encoded)
-        known = np.array([self.vocabulary.known(stem) for stem in stems], np.float32)
+        known = np.array([self.labels.get(stem, 0) for stem in stems], np.float32)
         return self.present.scores(
             encoded.vector, encoded.vectors, present_clues(document, encoded, stems, known)
         )

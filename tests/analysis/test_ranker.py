@@ -79,7 +79,7 @@ def test_a_ranker_ranks_by_vector_and_clues():
     document, found = encoded("heat pumps are good.", ("heat pump", [0], 1.0), ("pump", [5], 0.0))
     early = DualEncoder(*(np.zeros(s, np.float32) for s in ((2, 2), 2, (2, 2), 2)),
                         np.eye(1, len(CLUES), CLUES.index("own"), dtype=np.float32)[0], 0.5)  # fmt: skip
-    scores = Ranker(early, early, NOTHING).rank(document, found)
+    scores = Ranker(early, early, {}, NOTHING).rank(document, found)
     assert scores == pytest.approx([1 / (1 + math.exp(-5)), 1 / (1 + math.exp(5))], rel=1e-4)
 
 

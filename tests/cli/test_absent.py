@@ -27,7 +27,7 @@ def by_clue(names: tuple[str, ...], name: str) -> DualEncoder:
 class Ranking(WideHashEncoder):
     """One-word phrases are the best ones; absent ones are those of documents like this one."""
 
-    ranker = Ranker(by_clue(CLUES, "one"), by_clue(ABSENT_CLUES, "documents"), NONE)
+    ranker = Ranker(by_clue(CLUES, "one"), by_clue(ABSENT_CLUES, "documents"), {}, NONE)
 
 
 @pytest.fixture(autouse=True)

@@ -156,7 +156,7 @@ def _learned(
     )
     second = _run(absent, order, work, "absent", progress)
     ranker = Ranker(
-        present.network.frozen(present.threshold()), absent.network.frozen(absent.threshold()), known
+        present.network.frozen(present.threshold()), absent.network.frozen(absent.threshold()), counts, known
     )
     scores = {"present_f1@5": round(present.score(), 4), "absent_f1@5": round(absent.score(), 4)}
     return ranker, [*curve, *_after(curve, second)], scores
