@@ -54,6 +54,7 @@ class Measurement:
 
 
 F1 = ("f1@5", "f1@10", "f1@15")
+APART = ("present_f1@5", "present_f1@m", "absent_f1@5", "absent_f1@m", "absent_recall@50")
 TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_idf", "without_topic")
 TASKS = (
     Measurement("entities", "wnut2017", adapted=TRAINED, general=True),
@@ -62,6 +63,10 @@ TASKS = (
     Measurement("keyphrases", "semeval2017", validate="inspec_valid", columns=F1),
     Measurement("keyphrases", "semeval2010_full", validate="inspec_valid", columns=F1),
     Measurement("keyphrases", "krapivin", validate="inspec_valid", columns=F1),
+    *(
+        Measurement("keyphrases", file, ("--protocol", "simckp"), columns=APART)
+        for file in ("inspec_test", "krapivin", "kp20k_test")
+    ),
     Measurement("phrases", "bird"),
     Measurement("phrases", "ppdb_filtered"),
     Measurement("phrases", "ppdb."),
@@ -175,9 +180,10 @@ def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) 
     lines = [columns, ["---"] * len(columns), *([row.get(key, "") for key in columns] for row in rows)]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options])
-    return (
-        f"\n### {one.task}: {one.file.strip('.')}\n\n`{command}`. Protocol: {first['protocol']}.\n\n{body}\n"
+    title = (
+        f"{one.task}: {one.file.strip('.')}{', in the text and not in it' if one.columns == APART else ''}"
     )
+    return f"\n### {title}\n\n`{command}`. Protocol: {first['protocol']}.\n\n{body}\n"
 
 
 def _cell(figure: dict[str, float | None], digits: int) -> str:

@@ -22,7 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from indexer.analysis.absent import AbsentFinder
 from indexer.analysis.finders import Asked
+from indexer.analysis.ranker import Ranker
 from indexer.answers import Plan, Reason, Status, TopicDetails, TopicHistory, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
     from workers.crew import Crew
 
-MINED_FIELDS = ("topic", "keyphrase")
+MINED_FIELDS = ("topic", "keyphrase", "absent_keyphrase")
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
@@ -129,7 +131,8 @@ class Collection:
         """Go on with the generation that is live now, and with its encoder."""
         settings, engine = _opened(self.settings, create=False)
         if settings.bundle != self.settings.bundle:
-            self.__dict__.pop("encoder", None)
+            for learned in ("encoder", "ranker"):
+                self.__dict__.pop(learned, None)
         before, self._engine, self.settings = self._engine, engine, settings
         before.close()
 
@@ -155,6 +158,14 @@ class Collection:
         return load_encoder(
             settings.bundle, home=settings.home, backend=settings.backend, threads=settings.threads
         )
+
+    @cached_property
+    def ranker(self) -> Ranker | None:
+        """What the bundle of the settings has learned of keyphrases; the encoder need not be loaded for it."""
+        from models.ranker import read_ranker
+        from models.registry import Registry
+
+        return read_ranker(Registry(self.settings.home).get(self.settings.bundle))
 
     # -- indexing -------------------------------------------------------------------------------------------
 
@@ -275,6 +286,8 @@ class Collection:
             tagger=self.settings.tagger,
             workers=TAGGERS,
             keyphrases=self.settings.keyphrases,
+            ranker=lambda: self.ranker,
+            absent=self.settings.absent_keyphrases,
             progress=progress,
         )
 
@@ -314,12 +327,14 @@ class Collection:
             facet_size=facet_size,
             limit=limit,
             offset=offset,
+            absent=self.settings.absent_weight,
         )
 
     def scan(self, query: str, *, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
         """All documents that `search` finds by words, without an end; for export."""
         self._check_fields([f.field for f in filters])
-        return scan(self.engine, query, [self._resolved(f) for f in filters])
+        chosen = [self._resolved(f) for f in filters]
+        return scan(self.engine, query, chosen, absent=self.settings.absent_weight)
 
     def _check_fields(self, names: Sequence[str]) -> None:
         """Refuse a field that no document has: it would find nothing, and say nothing."""
@@ -400,10 +415,16 @@ class Collection:
             yield from self.engine.documents(some)
 
     def keyphrases(self, document: Document, *, limit: int | None = None) -> tuple[Keyphrase, ...]:
-        """Keyphrases of one text; nothing is stored, and the collection's frequencies are not used."""
+        """Keyphrases of one text, the absent ones last; nothing is stored, and what the collection knows is not used."""
         prepared = Preparer(self.settings.tagger).prepare([document])
         encoded = encode_documents(self.encoder, [document], prepared)[0]
-        return mined(document, encoded, self.encoder.bundle, "", limit or self.settings.keyphrases).keyphrases
+        ranker = self.encoder.ranker
+        found = mined(document, encoded, self.encoder.bundle, "", limit or self.settings.keyphrases, ranker)
+        if ranker is None:
+            return found.keyphrases
+        finder = AbsentFinder(ranker, ranker.vocabulary)
+        absent = finder.find(document, found.vector, found.mentions, self.settings.absent_keyphrases)
+        return (*found.keyphrases, *absent)
 
     # -- topics ---------------------------------------------------------------------------------------------
 
@@ -481,7 +502,16 @@ class Collection:
             check_live(self.engine)
             settle(self.settings, self.catalog)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
-            finisher = Finisher(self.engine, self.catalog, self.name, run, self.settings.keyphrases, progress)
+            finisher = Finisher(
+                self.engine,
+                self.catalog,
+                self.name,
+                run,
+                self.settings.keyphrases,
+                progress,
+                ranker=self.ranker,
+                absent=self.settings.absent_keyphrases,
+            )
             changed = finisher.merge(target, sources)
             self.catalog.finish_run(run, "finished", {"documents": changed})
         return next(t for t in self.engine.topics() if t.id == target), changed

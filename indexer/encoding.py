@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from indexer.analysis.ranker import Ranker
 
 Floats = NDArray[np.float32]
 
@@ -55,6 +58,11 @@ class Encoder(Protocol):
     @property
     def window_tokens(self) -> int:
         """Longest window, in word pieces without the special ones."""
+        ...
+
+    @property
+    def ranker(self) -> Ranker | None:
+        """What the bundle has learned of keyphrases (`indexer train simckp`), if it has."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

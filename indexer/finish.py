@@ -16,10 +16,12 @@ from heapq import nsmallest
 import numpy as np
 
 from indexer import drift
+from indexer.analysis.absent import AbsentFinder, vocabulary_of
 from indexer.analysis.finders import DEFAULT, FINDERS, Asked
-from indexer.analysis.keyphrases import choose
+from indexer.analysis.keyphrases import choose, choose_ranked
 from indexer.analysis.labels import LabelMaker, PhraseCount, label_of
 from indexer.analysis.lineage import TopicShape, trace
+from indexer.analysis.ranker import Ranker
 from indexer.analysis.topics import Sample, TopicFit, vote
 from indexer.batches import batches
 from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, topic_id, topic_number
@@ -62,6 +64,8 @@ class Finisher:
     Args:
         ledger: Where the documents stand in the ledger; for a generation that is not live yet it is not the
             collection's own name.
+        ranker: What chose the keyphrases when the documents were mined; None where the bundle has none.
+        absent: Keyphrases for each document that do not stand in it; they need a ranker.
     """
 
     def __init__(
@@ -74,6 +78,8 @@ class Finisher:
         progress: Progress,
         *,
         ledger: str = "",
+        ranker: Ranker | None = None,
+        absent: int = 0,
     ) -> None:
         self.engine = engine
         self.catalog = catalog
@@ -82,6 +88,8 @@ class Finisher:
         self.run = run
         self._keyphrases = keyphrases
         self._progress = progress
+        self._ranker = ranker
+        self._absent = absent
 
     def finish(self, timed: Timer, asked: Asked, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted anew.
@@ -280,6 +288,7 @@ class Finisher:
 
     def _refine(self, named: NamedFit, ids: Sequence[str]) -> None:
         total = self.engine.info().documents
+        finder = self._absent_finder() if ids else None
         done = 0
         self._progress("assign", 0, len(ids))
         for some in batches(ids, CHUNK):
@@ -287,7 +296,7 @@ class Finisher:
             phrases = list({row.phrase_id for _, rows in mined for row in rows})
             frequencies = self.engine.document_frequencies(phrases)
             self.engine.refine(
-                [self._refinement(named, stored, rows, frequencies, total) for stored, rows in mined]
+                [self._refinement(named, stored, rows, frequencies, total, finder) for stored, rows in mined]
             )
             done += len(some)
             self._progress("assign", done, len(ids))
@@ -299,16 +308,33 @@ class Finisher:
         rows: Sequence[MentionRow],
         frequencies: Mapping[str, int],
         total: int,
+        finder: AbsentFinder | None,
     ) -> Refinement:
         topics = place_rows(named, stored, rows)
         weights = [row.score for row in rows]
         shares = vote([named.ids.index(t) if t else -1 for t in topics], weights)
+        if self._ranker:
+            keyphrases = choose_ranked(rows, self._keyphrases)
+        else:
+            keyphrases = choose(rows, frequencies, total, self._keyphrases)
+        if finder and stored.vector is not None:
+            keyphrases += finder.find(stored.document, stored.vector, rows, self._absent)
         return Refinement(
             id=stored.document.id,
-            keyphrases=choose(rows, frequencies, total, self._keyphrases),
+            keyphrases=keyphrases,
             topics=tuple(TopicWeight(named.ids[at], round(share, 4)) for at, share in shares),
             mention_topics={row.phrase_id: topic for row, topic in zip(rows, topics, strict=True)},
             run=self.run,
+        )
+
+    def _absent_finder(self) -> AbsentFinder | None:
+        """Knows the keyphrases of a sample of the collection; the same documents as topics are fitted to."""
+        if self._ranker is None or not self._absent:
+            return None
+        ids = sorted(nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=shuffled))
+        return AbsentFinder(
+            self._ranker,
+            vocabulary_of(found for some in batches(ids, CHUNK) for found in self._mined(some)),
         )
 
     # -- phrases and topics ---------------------------------------------------------------------------------

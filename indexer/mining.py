@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.analysis.keyphrases import base_scores, choose
+import numpy as np
+
+from indexer.analysis.keyphrases import DECIMALS, base_scores, choose, choose_ranked
+from indexer.analysis.ranker import Ranker
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine, Refused
 from indexer.errors import IndexerError, InputError
@@ -40,13 +43,19 @@ def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]
 
 @dataclass(frozen=True)
 class EncodedChunk:
-    """A chunk of documents in vectors, and what went wrong on the way. `seconds` is the time of encoding."""
+    """A chunk of documents in vectors, and what went wrong on the way.
+
+    Attributes:
+        ranker: What scores keyphrases, where the encoder has one.
+        seconds: The time of encoding.
+    """
 
     documents: Sequence[Document]
     encoded: list[tuple[Document, EncodedDocument]]
     not_prepared: list[InputError]
     not_encoded: list[InputError]
     bundle: str
+    ranker: Ranker | None
     seconds: float
 
 
@@ -63,6 +72,7 @@ def encode_chunk(
         not_prepared=[o for o in outcomes if isinstance(o, InputError)],
         not_encoded=[e for _, e in found if isinstance(e, InputError)],
         bundle=encoder.bundle,
+        ranker=encoder.ranker,
         seconds=time.perf_counter() - start,
     )
 
@@ -87,18 +97,29 @@ def _encode(
 
 
 def mined(
-    document: Document, encoded: EncodedDocument, bundle: str, run: str, keyphrases: int
+    document: Document,
+    encoded: EncodedDocument,
+    bundle: str,
+    run: str,
+    keyphrases: int,
+    ranker: Ranker | None = None,
 ) -> MinedDocument:
     """Decide what is kept of a document: its best phrases, with keyphrases that are provisional until `finish`."""
-    scores = base_scores(encoded)
-    best = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:PHRASES_KEPT]
-    rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in best)
+    scores = np.round(ranker.rank(document, encoded), DECIMALS) if ranker else base_scores(encoded)
+    order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+    rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in order)
+    chosen = choose_ranked(rows, keyphrases) if ranker else choose(rows[:PHRASES_KEPT], {}, 1, keyphrases)
+    # Parts of phrases are kept as keyphrases only: as phrases of the collection they would repeat the whole ones.
+    names = {keyphrase.phrase_id for keyphrase in chosen}
+    own = {rows[at].phrase_id for at, i in enumerate(order) if encoded.own[i] > 0}
+    kept = [row for row in rows if row.phrase_id in own][:PHRASES_KEPT]
+    kept += [row for row in rows if row.phrase_id in names - own]
     return MinedDocument(
         id=document.id,
         vector=encoded.vector,
-        keyphrases=choose(rows, {}, 1, keyphrases),
+        keyphrases=chosen,
         topics=(),
-        mentions=rows,
+        mentions=tuple(kept),
         bundle=bundle,
         run=run,
         content_hash=document.content_hash,

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from indexer.analysis.finders import Asked
+from indexer.analysis.ranker import Ranker
 from indexer.analysis.topics import load_libraries
 from indexer.batches import batches
 from indexer.catalog.entries import LedgerEntry, Letter, Stage
@@ -105,6 +106,8 @@ class Pipeline:
         tagger: str = "auto",
         workers: int = 1,
         keyphrases: int = 10,
+        ranker: Callable[[], Ranker | None] = lambda: None,
+        absent: int = 0,
         progress: Progress = no_progress,
     ) -> None:
         self.engine = engine
@@ -114,6 +117,8 @@ class Pipeline:
         self._tagger = tagger
         self._workers = workers
         self._keyphrases = keyphrases
+        self._ranker = ranker
+        self._absent = absent
         self._progress = progress
 
     def take_in(self, items: Iterable[Document | InputError], report: RunReport, total: int | None) -> None:
@@ -212,7 +217,10 @@ class Pipeline:
         self._bury(report, "prepare", chunk.not_prepared)
         self._bury(report, "encode", chunk.not_encoded)
         with report.timed("decide"):
-            rows = [mined(d, e, chunk.bundle, report.run, self._keyphrases) for d, e in chunk.encoded]
+            rows = [
+                mined(d, e, chunk.bundle, report.run, self._keyphrases, chunk.ranker)
+                for d, e in chunk.encoded
+            ]
         with report.timed("write"):
             written = write_chunk(self.engine, rows, chunk.documents)
             self._bury(report, "write", written.refused)
@@ -230,7 +238,14 @@ class Pipeline:
         """
         self.engine.catch_up()
         finisher = Finisher(
-            self.engine, self.catalog, self.collection, report.run, self._keyphrases, self._progress
+            self.engine,
+            self.catalog,
+            self.collection,
+            report.run,
+            self._keyphrases,
+            self._progress,
+            ranker=self._ranker(),
+            absent=self._absent,
         )
         report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
         report.topics = len(self.engine.topics())

@@ -82,10 +82,14 @@ class Mention:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What `prepare` knows of a document: offsets only, in order of appearance."""
+    """What `prepare` knows of a document: offsets only, in order of appearance.
+
+    `parts` are ranges that are no candidates of their own but may be keyphrases; see `indexer.text.spans`.
+    """
 
     sentences: tuple[Sentence, ...]
     mentions: tuple[Mention, ...]
+    parts: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True)

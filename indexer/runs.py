@@ -129,7 +129,8 @@ class SourceRun:
 
     def _options(self, given: Sequence[str], wanted: Wanted) -> dict[str, Any]:
         """What the catalog keeps of how the run was started."""
-        named = {name: getattr(self._settings, name) for name in ("bundle", "tagger", "keyphrases")}
+        kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases")
+        named = {name: getattr(self._settings, name) for name in kept}
         return {"sources": given, **vars(wanted), **named}
 
     def _take_in(

@@ -120,6 +120,7 @@ def search(
     facet_size: int = 10,
     limit: int = 10,
     offset: int = 0,
+    absent: float = 0.0,
 ) -> SearchResults:
     """Find documents.
 
@@ -127,7 +128,8 @@ def search(
         encoder: Needed for ``meaning`` and ``both``; None searches by words alone.
         query: Words, "phrases", prefix* and -word; for meaning the whole text counts. An empty query lists all
             documents under the filters.
-        facets: ``topic``, ``keyphrase`` or the name of a metadata field.
+        facets: ``topic``, ``keyphrase``, ``absent_keyphrase`` or the name of a metadata field.
+        absent: What a word of an absent keyphrase counts, beside 1 in the text; 0 leaves them out.
 
     Raises:
         QueryError: An unknown mode, a negative page, or a page deeper than 10,000.
@@ -139,7 +141,7 @@ def search(
             f"A page of {limit} from {offset} was asked for; a page holds at least 1 and ends at {DEEPEST:,} or before.",
             hint="Narrow the search with --topic, --keyphrase or --where, or list everything: --all --json",
         )
-    words = parse_words(query)
+    words = replace(parse_words(query), absent=absent)
     by_words = mode != "meaning" and any(not clause.negated for clause in words.clauses)
     by_meaning = mode != "words" and encoder is not None and any(c.isalnum() for c in query)
     request = SearchRequest(
@@ -185,12 +187,13 @@ def search(
     )
 
 
-def scan(engine: Engine, query: str, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+def scan(engine: Engine, query: str, filters: Sequence[Filter] = (), *, absent: float = 0.0) -> Iterator[Hit]:
     """All documents that match by words, best first, as they are when the first is asked for.
 
-    As in `search`, any of the words is enough when no document has all of them. There are no fragments.
+    As in `search`, absent keyphrases count as much as `absent` says, and any of the words is enough when no document has
+    all of them. There are no fragments.
     """
-    words = parse_words(query)
+    words = replace(parse_words(query), absent=absent)
     wanted = words if words.clauses else None
     conditions = tuple(filters)
     if wanted and len(words.clauses) > 1:

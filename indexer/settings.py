@@ -145,6 +145,20 @@ class Settings(BaseSettings):
     keyphrases: int = _setting(
         10, "Keyphrases kept for each document.", "be a whole number from 0 to 1000", ge=0, le=1000
     )
+    absent_keyphrases: int = _setting(
+        5,
+        "Absent keyphrases kept for each document, where the bundle can find any; 0 keeps none.",
+        "be a whole number from 0 to 1000",
+        ge=0,
+        le=1000,
+    )
+    absent_weight: float = _setting(
+        0.5,
+        "What a word of an absent keyphrase counts in a search by words, beside 1 in the text; 0 leaves them out.",
+        "be a number from 0 to 100",
+        ge=0,
+        le=100,
+    )
     max_document_bytes: int = _setting(
         10_000_000,
         "Longest text of one document, in bytes; longer ones go to the dead letters.",

@@ -21,6 +21,7 @@ import numpy as np
 
 from indexer.analysis.finders import Asked
 from indexer.analysis.lineage import relatives
+from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
 from indexer.catalog.repository import Catalog
@@ -55,6 +56,8 @@ class Recipe:
     tagger: str
     taggers: int  # processes
     keyphrases: int
+    ranker: Callable[[], Ranker | None] = lambda: None
+    absent: int = 0
 
 
 class Succession:
@@ -143,6 +146,8 @@ class Succession:
             tagger=self._recipe.tagger,
             workers=self._recipe.taggers,
             keyphrases=self._recipe.keyphrases,
+            ranker=self._recipe.ranker,
+            absent=self._recipe.absent,
             progress=self._progress,
         )
 
@@ -155,6 +160,8 @@ class Succession:
             self._recipe.keyphrases,
             self._progress,
             ledger=self.ledger,
+            ranker=self._recipe.ranker(),
+            absent=self._recipe.absent,
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from indexer.encoding import Encoder, Encoding, Floats, Window
 from indexer.records import Document, Mention, Prepared, Sentence
+from indexer.text.spans import with_parts
 
 LONGEST_MENTION = 400  # characters; only a bound for looking back, nothing is lost beyond it
 
@@ -27,6 +28,7 @@ class EncodedDocument:
             (SEKE 2022, equations 9 to 11).
         relevance: float32 [phrases], how well each speaks for the document; see `Encoder.relevance`.
         sentences: The sentence of each phrase's first mention.
+        own: float32 [phrases], the share of its mentions that are candidates of their own, not parts of longer ones.
     """
 
     vector: Floats
@@ -35,6 +37,7 @@ class EncodedDocument:
     vectors: Floats
     attention: Floats
     relevance: Floats
+    own: Floats
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,19 @@ def encode_documents(
 ) -> list[EncodedDocument]:
     """Encode documents in one call of the encoder; every character of each is in exactly one window.
 
-    The answer depends on the documents of this call only, so the same call again gives the same vectors.
+    The answer depends on the documents of this call only, so the same call again gives the same vectors. Where the
+    encoder has a ranker, parts of phrases are encoded too, in the same pass.
     """
-    cuts = list(_cut_all(encoder, documents, prepared))
+    if encoder.ranker:
+        prepared = [with_parts(document, ready) for document, ready in zip(documents, prepared, strict=True)]
+    mentions = [_mentions(ready) for ready in prepared]
+    cuts = list(_cut_all(encoder, documents, prepared, mentions))
     windows = [
         Window(
             documents[cut.document].content[cut.start : cut.end],
             tuple(
                 (mention.start - cut.start, min(mention.end, cut.end) - cut.start)
-                for mention in (prepared[cut.document].mentions[i] for i in cut.mentions)
+                for mention in (mentions[cut.document][i] for i in cut.mentions)
             ),
         )
         for cut in cuts
@@ -69,15 +76,27 @@ def encode_documents(
     parts: list[list[tuple[_Cut, Encoding]]] = [[] for _ in documents]
     for cut, encoding in zip(cuts, encodings, strict=True):
         parts[cut.document].append((cut, encoding))
-    return [_assemble(encoder, prepared[i], part) for i, part in enumerate(parts)]
+    return [_assemble(encoder, prepared[i], mentions[i], part) for i, part in enumerate(parts)]
 
 
-def _assemble(encoder: Encoder, ready: Prepared, parts: Sequence[tuple[_Cut, Encoding]]) -> EncodedDocument:
+def _mentions(ready: Prepared) -> tuple[Mention, ...]:
+    """Candidates and parts, in order of appearance."""
+    if not ready.parts:
+        return ready.mentions
+    return tuple(sorted((*ready.mentions, *ready.parts), key=lambda m: (m.start, m.end)))
+
+
+def _assemble(
+    encoder: Encoder,
+    ready: Prepared,
+    mentions: Sequence[Mention],
+    parts: Sequence[tuple[_Cut, Encoding]],
+) -> EncodedDocument:
     total = np.zeros(encoder.dims, np.float32)
     order: dict[str, int] = {}  # phrase ► row
     grouped: list[list[Mention]] = []
     rows: list[int] = []
-    for mention in ready.mentions:
+    for mention in mentions:
         row = order.setdefault(mention.phrase, len(order))
         if row == len(grouped):
             grouped.append([])
@@ -91,6 +110,7 @@ def _assemble(encoder: Encoder, ready: Prepared, parts: Sequence[tuple[_Cut, Enc
         np.add.at(sums, at, encoding.mentions)
         np.add.at(attention, at, encoding.attention)
     vector, vectors = unit(total), unit(sums)
+    parts_of = set(ready.parts)
     return EncodedDocument(
         vector=vector,
         phrases=tuple(tuple(group) for group in grouped),
@@ -98,6 +118,7 @@ def _assemble(encoder: Encoder, ready: Prepared, parts: Sequence[tuple[_Cut, Enc
         vectors=vectors,
         attention=attention,
         relevance=encoder.relevance(vectors, vector),
+        own=np.array([np.mean([m not in parts_of for m in group]) for group in grouped], np.float32),
     )
 
 
@@ -113,7 +134,12 @@ def unit(vectors: NDArray[np.floating]) -> Floats:
     return scaled
 
 
-def _cut_all(encoder: Encoder, documents: Sequence[Document], prepared: Sequence[Prepared]) -> Iterator[_Cut]:
+def _cut_all(
+    encoder: Encoder,
+    documents: Sequence[Document],
+    prepared: Sequence[Prepared],
+    mentions: Sequence[Sequence[Mention]],
+) -> Iterator[_Cut]:
     texts: list[str] = []
     for document, ready in zip(documents, prepared, strict=True):
         texts += [document.content[s.start : s.end] for s in ready.sentences]
@@ -123,7 +149,7 @@ def _cut_all(encoder: Encoder, documents: Sequence[Document], prepared: Sequence
         for sentence in ready.sentences:
             tokens = next(counts)
             pieces += _fit(encoder, document.content, sentence.start, sentence.end, tokens, ready.mentions)
-        yield from _pack(number, document.content, pieces, ready.mentions, encoder.window_tokens)
+        yield from _pack(number, document.content, pieces, mentions[number], encoder.window_tokens)
 
 
 def _fit(

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from indexer.errors import SettingsError
 
 KINDS = ("documents", "mentions", "phrases", "topics", "changes")
-SCHEMA = 1  # in `_meta` of every index; raise it when a field changes
+SCHEMA = 2  # in `_meta` of every index; raise it when a field changes
 
 VectorIndex = Literal["int8_hnsw", "bbq_hnsw", "int8_flat"]
 # Analyzers that Elasticsearch comes with; "plain" only splits into words and lowers the case.

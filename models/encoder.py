@@ -14,6 +14,7 @@ from indexer.encoding import Encoding, Window
 from models.backends import Backend, Batch, Floats, Ints, Output
 from models.bundle import Bundle
 from models.pooling import Span, normalised, pool, sums, touched
+from models.ranker import read_ranker
 from models.tokens import WordPieces
 from models.weights import KEYPHRASES, read_heads
 
@@ -29,6 +30,7 @@ class WindowEncoder:
         self._backend = backend
         self._words = WordPieces(bundle.base_folder / "tokenizer.json")
         self._weights = read_heads(bundle).get(KEYPHRASES)
+        self.ranker = read_ranker(bundle)
         self._phrases: OrderedDict[str, Floats] = OrderedDict()  # least recently used first
         self._lock = threading.Lock()
 

@@ -6,7 +6,8 @@ adapter.safetensors holds, under the names that the base model uses:
 - ``NAME.delta`` int8 [outputs, inputs], ``NAME.delta_scale`` [outputs]: ``W + delta * delta_scale`` replaces weight NAME,
   each row with its own scale. A full training in a quarter of its size.
 - ``NAME`` alone: replaces weight NAME.
-- ``heads.…``: what stands beside the layers: `KEYPHRASES`, `DOCUMENTS`, `MENTIONS` with `MENTIONS_BIAS`.
+- ``heads.…``: what stands beside the layers: `KEYPHRASES`, `DOCUMENTS`, `MENTIONS` with `MENTIONS_BIAS`, and all that
+  begins with `RANKER`.
 
 Merged once at load, an adapter costs nothing per text.
 """
@@ -31,6 +32,7 @@ MENTIONS, MENTIONS_BIAS = (
     "mentions",
     "mentions_bias",
 )  # tanh(MENTIONS @ vector + MENTIONS_BIAS), as in UCTopic
+RANKER = "ranker."  # what the heads of a ranker of keyphrases begin with; see `models.ranker`
 LORA_A, LORA_B, DELTA, DELTA_SCALE, HEADS = ".lora_a", ".lora_b", ".delta", ".delta_scale", "heads."
 PAIRS = {LORA_A: LORA_B, DELTA: DELTA_SCALE}  # first and second of two tensors that belong together
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from indexer.analysis.ranker import Ranker
 from indexer.encoding import Encoding, Floats, Window
 from indexer.windows import unit
 
@@ -20,6 +21,7 @@ class HashEncoder:
     dims = 16
     window_tokens = 24
     bundle = "hash@00000000+test"
+    ranker: Ranker | None = None
 
     def __init__(self) -> None:
         self.windows: list[Window] = []  # everything that was encoded, for tests to look at

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from indexer.engines.base import Clause, Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import QueryError
-from indexer.records import Document, Keyphrase, MinedDocument, Topic, TopicWeight, phrase_id
+from indexer.records import Document, Keyphrase, MinedDocument, Place, Topic, TopicWeight, phrase_id
 from indexer.search import parse_filter, parse_words, search
 
 TEXTS = {
@@ -30,7 +30,7 @@ def engine(tmp_path_factory, encoder):
     vectors = encoder.encode_texts(list(TEXTS.values()))
     for document, vector in zip(documents, vectors, strict=True):
         text = document.text
-        keyphrase = Keyphrase(phrase_id(text), text, 1.0)
+        keyphrase = Keyphrase(phrase_id(text), text, 1.0, (Place("text", 0, len(text)),))
         topic = TopicWeight("t-000001" if "solar" in text else "t-000002", 1.0)
         mined = MinedDocument(
             document.id, vector, (keyphrase,), (topic,), (), encoder.bundle, "run", document.content_hash

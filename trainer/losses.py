@@ -88,6 +88,22 @@ def kept_as_before(vectors: Tensor, before: Tensor) -> Tensor:
     return (1 - F.cosine_similarity(vectors, before, dim=-1)).mean()
 
 
+def span_contrast(scores: Tensor, right: Tensor) -> Tensor:
+    """How far keyphrases are from standing above all other candidates of their document (SimCKP 2023, equation 3).
+
+    Each keyphrase is compared with the wrong candidates alone, not with the other keyphrases, and their losses add up.
+
+    Args:
+        scores: float [candidates], similarity to the document divided by the temperature.
+        right: bool [candidates], which are keyphrases; at least one.
+
+    Returns:
+        float []; right * ln(1 + wrong) when all scores are equal.
+    """
+    wrong = torch.logsumexp(scores[~right], dim=0)  # -inf where there is none
+    return (torch.logaddexp(scores[right], wrong) - scores[right]).sum()
+
+
 def triplet(anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: float = MARGIN) -> Tensor:
     """How far each positive is from being nearer than each negative, by a margin (SEKE 2022, equation 8).
 

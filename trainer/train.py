@@ -23,7 +23,7 @@ from models.hardware import physical_cores
 from models.network import Network
 from models.registry import Registry
 from models.tokens import WordPieces
-from models.weights import DOCUMENTS, HEADS, KEYPHRASES, read_heads
+from models.weights import DOCUMENTS, HEADS, KEYPHRASES, RANKER, read_heads
 from trainer.adapters import Tensors, adapter_of, add_lora, only_layers
 from trainer.ccl import ClusterContrast
 from trainer.loop import Recipe, TrainConfig
@@ -149,7 +149,9 @@ def train_bundle(
         texts = [*kept, *_windows(mix, words, base.window_tokens)]
         before = Network(base).to(network.documents.device)
         settle(network, before, texts, padding=words.padding, seconds=SETTLING_SHARE * order.config.budget_s)
-    heads = {**read_heads(base), **_heads(network, recipe)}
+    # A ranker of keyphrases was trained on vectors that are no more: it does not go on.
+    lasting = {name: head for name, head in read_heads(base).items() if not name.startswith(RANKER)}
+    heads = {**lasting, **_heads(network, recipe)}
     bundle = replace(
         base,
         name=order.name,

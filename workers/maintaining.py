@@ -61,7 +61,15 @@ def _finish_alone(resources: Resources, run: Run) -> None:
     start = time.perf_counter()
     try:
         engine = resources.engine(run.collection, options["bundle"])
-        pipeline = Pipeline(engine, catalog, run.collection, _no_encoder, keyphrases=options["keyphrases"])
+        pipeline = Pipeline(
+            engine,
+            catalog,
+            run.collection,
+            _no_encoder,
+            keyphrases=options["keyphrases"],
+            ranker=lambda: resources.ranker(options["bundle"]),
+            absent=options["absent_keyphrases"],
+        )
         report = RunReport(run=run.id)
         with threadpool_limits(1, user_api="blas"):
             pipeline.finish(report, options["topics"], refit=options["refit"])

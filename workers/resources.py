@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from indexer.analysis.ranker import Ranker
 from indexer.catalog import Catalog
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
@@ -63,6 +64,13 @@ class Resources:
             )
             self._encoder = bundle, loaded
         return self._encoder[1]
+
+    def ranker(self, bundle: str) -> Ranker | None:
+        """What a bundle has learned of keyphrases; no encoder is loaded for it."""
+        from models.ranker import read_ranker
+        from models.registry import Registry
+
+        return read_ranker(Registry(self.settings.home).get(bundle))
 
     def prepare(self, tagger: str, documents: Sequence[Document]) -> list[Prepared | InputError]:
         """Sentences and candidates of documents."""

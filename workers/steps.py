@@ -84,7 +84,9 @@ def _encode(resources: Resources, claim: Claim) -> list[Message]:
     changed = [d.id for d in documents if d.content_hash != claim.candidates[d.id].content_hash]
     prepared = [to_prepared(document, claim.candidates[document.id]) for document in same]
     chunk = encode_chunk(resources.encoder(options["bundle"]), same, prepared)
-    rows = [mined(d, e, chunk.bundle, claim.run, options["keyphrases"]) for d, e in chunk.encoded]
+    rows = [
+        mined(d, e, chunk.bundle, claim.run, options["keyphrases"], chunk.ranker) for d, e in chunk.encoded
+    ]
     written = write_chunk(engine, rows, same)
     outcome = Outcome(
         hashes=written.hashes,

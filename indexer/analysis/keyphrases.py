@@ -23,6 +23,8 @@ EARLY = 400  # characters; a phrase that begins here counts half as early as one
 RARITY_SHARE = 0.2
 LONG = 5  # words; longer runs are seldom what a person would write down
 LONG_MALUS = 0.4
+THRESHOLD = 0.5  # of a ranker's score: from there on it takes a phrase for a keyphrase
+FEWEST = 5  # keyphrases that a ranker gives a document that has so many phrases; SimCKP's
 DECIMALS = 4  # scores are rounded, so that the last bits of a float never decide an order
 
 
@@ -63,18 +65,28 @@ def choose(
     base = np.array([row.score for row in rows])
     share = RARITY_SHARE / (1 + SIMILARITY_SHARE + EARLY_SHARE)
     score = np.round((base + share * rarity) / (1 + share), DECIMALS)
-    order = sorted(range(len(rows)), key=lambda i: (-score[i], rows[i].phrase))
-    chosen: list[Keyphrase] = []
-    stems: list[str] = []
-    for i in order:
-        stem = stemmed(rows[i].surface)
-        if not stem or stem in stems:
-            continue
-        stems.append(stem)
-        chosen.append(Keyphrase(rows[i].phrase_id, rows[i].surface, float(score[i]), rows[i].places))
-        if len(chosen) == limit:
-            break
-    return tuple(chosen)
+    return tuple(_without_duplicates(rows, score)[:limit])
+
+
+def choose_ranked(rows: Sequence[MentionRow], limit: int) -> tuple[Keyphrase, ...]:
+    """Choose the keyphrases of one document among rows that a ranker has scored.
+
+    Those past its threshold, at least `FEWEST` where there are so many (SimCKP, 5.4), at most `limit`. What the
+    collection knows of a phrase does not count: the ranker was trained without it.
+    """
+    best = _without_duplicates(rows, np.array([row.score for row in rows], np.float32))
+    past = sum(keyphrase.score >= THRESHOLD for keyphrase in best)
+    return tuple(best[: min(limit, max(past, FEWEST))])
+
+
+def _without_duplicates(rows: Sequence[MentionRow], score: Floats) -> list[Keyphrase]:
+    """All rows as keyphrases, best first; of those with the same stems the best one."""
+    best: dict[str, Keyphrase] = {}
+    for i in sorted(range(len(rows)), key=lambda i: (-score[i], rows[i].phrase)):
+        keyphrase = Keyphrase(rows[i].phrase_id, rows[i].surface, float(score[i]), rows[i].places)
+        best.setdefault(stemmed(keyphrase.text), keyphrase)
+    best.pop("", None)
+    return list(best.values())
 
 
 def _scaled(values: Floats) -> Floats:

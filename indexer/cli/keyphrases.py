@@ -59,7 +59,11 @@ def rendered(found: Sequence[Keyphrase]) -> str:
     """Keyphrases, one on a line."""
     return table(
         [
-            (f"{k.score:.2f}", clean(k.text), " ".join(f"{p.field}:{p.start}-{p.end}" for p in k.places))
+            (
+                f"{k.score:.2f}",
+                clean(k.text),
+                " ".join(f"{p.field}:{p.start}-{p.end}" for p in k.places) or "not in the text",
+            )
             for k in found
         ],
         head=("score", "keyphrase", "places"),

@@ -124,9 +124,12 @@ def _hit(hit: Hit, labels: plain.Labels, reasons: Reasons) -> str:
     topics = ", ".join(labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics)
     about = [document.id] if document.id != plain.name_of(document) else []
     lines.append(indented(clean(" ".join([*about, f"[{topics}]"] if topics else about))))
-    if hit.stored.keyphrases:
-        shown = "; ".join(k.text for k in hit.stored.keyphrases[:KEYPHRASES_SHOWN])
-        lines.append(indented(dim(clean(shown))))
+    present = [k.text for k in hit.stored.keyphrases if k.present]
+    absent = [k.text for k in hit.stored.keyphrases if not k.present]
+    if present:
+        lines.append(indented(dim(clean("; ".join(present[:KEYPHRASES_SHOWN])))))
+    if absent:
+        lines.append(indented(dim(clean("not in the text: " + "; ".join(absent[:KEYPHRASES_SHOWN])))))
     texts = [fragment for fragment in hit.fragments if fragment.field != "title"]
     for fragment in texts[:FRAGMENTS_SHOWN]:
         lines.append(indented("… " + marked(" ".join(fragment.text.split("\n")), fragment.marks)))

@@ -62,10 +62,14 @@ class WordQuery:
     `require_all`: every clause must match; otherwise one is enough. Negated ones never may. A clause without
     a letter or digit is ignored; when nothing is left, nothing matches; when only negated ones are left,
     everything but these does.
+
+    `absent`: what a word of an absent keyphrase counts, beside 1 in the text; with 0 they are not looked at. Negated
+    clauses never look there: such a keyphrase is a guess, and no reason to leave a document out.
     """
 
     clauses: tuple[Clause, ...]
     require_all: bool = True
+    absent: float = 0.0
 
 
 @dataclass(frozen=True)

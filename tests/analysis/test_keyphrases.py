@@ -17,6 +17,7 @@ def encoded(attention, vectors, starts=None, phrases=None):
         vectors=vectors,
         attention=np.array(attention, np.float32),
         relevance=vectors[:, 0],
+        own=np.ones(len(vectors), np.float32),
     )
 
 

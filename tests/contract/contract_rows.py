@@ -47,7 +47,12 @@ def document(id_: str, text: str = "plain text", title: str = "", **meta: object
 
 
 def keyphrase(text: str, score: float = 0.5, *places: Place) -> Keyphrase:
-    return Keyphrase(f"p-{text.casefold()}", text, score, places)
+    return Keyphrase(f"p-{text.casefold()}", text, score, places or (Place("text", 0, 5),))
+
+
+def absent(text: str, score: float = 0.5) -> Keyphrase:
+    """One that does not stand in the text."""
+    return Keyphrase(f"p-{text.casefold()}", text, score)
 
 
 def mention(

@@ -11,6 +11,7 @@ from trainer.losses import (
     kept_as_before,
     local_centres,
     nt_xent,
+    span_contrast,
     triplet,
 )
 
@@ -118,3 +119,13 @@ def test_global_centres_learn_from_this_batch_alone():
     local = E[:2].clone().requires_grad_()
     global_centres(E[1:], local, momentum=0.9)[0, 0].backward()
     assert torch.allclose(local.grad, torch.tensor([[0.1, 0, 0], [0, 0, 0]]))
+
+
+def test_span_contrast_by_hand():
+    scores = torch.tensor([2.0, 0.0, 1.0, 0.0])
+    right = torch.tensor([True, True, False, False])
+    # Each keyphrase against both wrong ones, e + 1, and not against the other keyphrase.
+    wrong = math.e + 1
+    expected = -math.log(math.e**2 / (math.e**2 + wrong)) - math.log(1 / (1 + wrong))
+    assert span_contrast(scores, right).item() == pytest.approx(expected)
+    assert span_contrast(torch.zeros(4), right).item() == pytest.approx(2 * math.log(3))

@@ -113,12 +113,12 @@ def evaluate_keyphrases(
     Raises:
         InputError: A line is not such an object.
     """
-    gold = read_lines(path, _gold, limit)
+    gold = read_gold(path, limit)
     documents = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, progress)]
     frequencies = Counter(row.phrase_id for one in documents for row in one.rows)
     rows = {
         "indexer": [
-            [stemmed(k.text) for k in choose(one.rows, frequencies, len(gold), max(RANKS))]
+            one.chosen or [stemmed(k.text) for k in choose(one.rows, frequencies, len(gold), max(RANKS))]
             for one in documents
         ]
     }
@@ -144,9 +144,14 @@ def evaluate_keyphrases(
 
 @dataclass(frozen=True)
 class _Read:
-    """What is needed of a document to choose keyphrases. Per phrase: its stem, and both parts of its score, 0..1."""
+    """What is needed of a document to choose keyphrases. Per phrase: its stem, and both parts of its score, 0..1.
+
+    Attributes:
+        chosen: Stems that a ranker has chosen; empty where there is none.
+    """
 
     rows: Sequence[MentionRow]
+    chosen: Sequence[str]
     stems: Sequence[str]
     attention: Floats
     weights: Floats
@@ -160,7 +165,7 @@ class _Read:
 
 def best_beta(path: Path, encoder: Encoder, *, tagger: str = "auto") -> float:
     """The share of attention (0, 0.1, … 1) with the highest F1 on a file with keyphrases."""
-    gold = read_lines(path, _gold)
+    gold = read_gold(path)
     found = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, no_progress)]
     wanted = [g.keyphrases for g in gold]
     return max(SHARES, key=lambda beta: score([one.published(beta) for one in found], wanted, CHOSEN_AT).f1)
@@ -182,11 +187,15 @@ def _encoded(
 
 def _read(found: tuple[Document, EncodedDocument, Encoder]) -> _Read:
     document, encoded, encoder = found
-    odds = np.exp((encoded.relevance - encoded.relevance.max(initial=0)) / TEMPERATURE)
+    one = mined(document, encoded, encoder.bundle, "", max(RANKS), encoder.ranker)
+    own = np.flatnonzero(encoded.own > 0)  # not what is only a part of a phrase
+    relevance = encoded.relevance[own]
+    odds = np.exp((relevance - relevance.max(initial=0)) / TEMPERATURE)
     return _Read(
-        [_light(row) for row in mined(document, encoded, encoder.bundle, "", 1).mentions],
-        [stemmed(document.content[m[0].start : m[0].end]) for m in encoded.phrases],
-        *(_to_one(part) for part in (encoded.attention, odds)),
+        [_light(row) for row in one.mentions],
+        [stemmed(keyphrase.text) for keyphrase in one.keyphrases] if encoder.ranker else [],
+        [stemmed(document.content[m[0].start : m[0].end]) for m in (encoded.phrases[at] for at in own)],
+        *(_to_one(part) for part in (encoded.attention[own], odds)),
     )
 
 
@@ -211,6 +220,15 @@ def score(predictions: Sequence[Sequence[str]], gold: Sequence[frozenset[str]], 
     """Count the first `k` predictions of each document against its gold keyphrases; both are stems."""
     found = sum(len(set(mine[:k]) & theirs) for mine, theirs in zip(predictions, gold, strict=True))
     return Score(found, sum(len(set(mine[:k])) for mine in predictions), sum(map(len, gold)))
+
+
+def read_gold(path: Path, limit: int | None = None) -> list[Gold]:
+    """The documents of a file with their keyphrases.
+
+    Raises:
+        InputError: A line is not such an object.
+    """
+    return read_lines(path, _gold, limit)
 
 
 def _gold(line: Line) -> Gold:

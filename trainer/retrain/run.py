@@ -32,6 +32,7 @@ from indexer.progress import Paused, Progress, no_progress
 from indexer.settings import Settings
 from indexer.succession import Recipe, Succession, complete
 from models.bundle import Bundle
+from models.ranker import read_ranker
 from models.registry import Registry
 from trainer.retrain import gold
 from trainer.retrain.gate import Report
@@ -399,6 +400,8 @@ class Retrainer:
             self._settings.tagger,
             self._taggers,
             self._settings.keyphrases,
+            lambda: read_ranker(bundle),
+            self._settings.absent_keyphrases,
         )
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)

@@ -12,6 +12,7 @@ SECTIONS = {
         "phrase-bert": "indexer.cli.train.phrase_bert:phrase_bert",
         "keyphrases": "indexer.cli.train.keyphrases:keyphrases",
         "hs-gc": "indexer.cli.train.hsgc:hs_gc",
+        "simckp": "indexer.cli.train.simckp:simckp",
     }
 }
 

@@ -14,8 +14,13 @@ from indexer.errors import QueryError
 Query = dict[str, Any]
 
 TITLE_WEIGHT = 3  # a word in the title counts as three in the text
+ABSENT = "keyphrases_absent.words"
 MOST_EXPANSIONS = 1_000  # words that a prefix may stand for
-OURS = {"topic": "topics", "keyphrase": "keyphrase_keys"}
+OURS = {
+    "topic": "topics",
+    "keyphrase": "keyphrase_keys",
+    "absent_keyphrase": "keyphrases_absent.key",
+}
 
 NOTHING: Query = {"match_none": {}}
 
@@ -32,15 +37,20 @@ def of_words(query: WordQuery) -> tuple[Query, bool]:
 
 def wanted_clauses(query: WordQuery) -> list[Query]:
     """One query for each clause that is not negated and has a letter or digit."""
-    return [_clause(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
+    wanted = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
+    return [_clause(clause, query.absent) for clause in wanted]
 
 
-def _clause(clause: Clause) -> Query:
-    """A word is a phrase of one: the analyzer may find several in it, and then they must stand together."""
+def _clause(clause: Clause, absent: float = 0.0) -> Query:
+    """A word is a phrase of one: the analyzer may find several in it, and then they must stand together.
+
+    Args:
+        absent: Weight of absent keyphrases; 0 leaves them out.
+    """
     parts: Query = {
         "query": bindable(clause.text),
         "type": "phrase",
-        "fields": [f"title^{TITLE_WEIGHT}", "text"],
+        "fields": [f"title^{TITLE_WEIGHT}", "text", *([f"{ABSENT}^{absent}"] if absent else [])],
         "tie_breaker": 1.0,  # the scores of both fields add up
     }
     if clause.kind == "prefix":

@@ -140,7 +140,7 @@ def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row
     """Keyphrases and topics of a document."""
     topics = [topic.topic_id for topic in row.topics]
     return {
-        "keyphrases": list(dict.fromkeys(k.text for k in row.keyphrases)),
+        "keyphrases": list(dict.fromkeys(k.text for k in row.keyphrases if k.present)),
         "keyphrases_absent": list(dict.fromkeys(k.text for k in row.keyphrases if not k.present)),
         "keyphrase_rows": [
             {"phrase_id": k.phrase_id, "text": k.text, "score": k.score, "places": _flat(k.places)}
@@ -149,7 +149,7 @@ def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row
         "topic_labels": label_list(topics, labels),
         "topics": topics,
         "topic_weights": [{"topic": t.topic_id, "weight": t.weight} for t in row.topics],
-        "keyphrase_keys": keyphrase_keys(k.text for k in row.keyphrases),
+        "keyphrase_keys": keyphrase_keys(k.text for k in row.keyphrases if k.present),
         "run": row.run,
     }
 

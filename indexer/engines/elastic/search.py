@@ -38,6 +38,7 @@ OVERSAMPLE = {
     "bbq_hnsw": 3.0,
     "int8_flat": 2.0,
 }  # of which the best are scored in full precision
+SPELT = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► as people read it
 LEAST_SPECIAL = 100  # special keyphrases that are asked for, at least
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
@@ -227,10 +228,10 @@ def _counts(fields: Sequence[str], size: int) -> Query:
             continue
         order = [{"_count": "desc"}, {"_key": "asc"}]
         counts: Query = {"terms": {"field": field, "size": size, "order": order}}
-        if name == "keyphrase":
+        if name in SPELT:
             # Counted without case; a document that has it shows how it is spelt.
             counts["terms"]["collect_mode"] = "breadth_first"
-            spelt = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": ["keyphrases"]}}
+            spelt = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": [SPELT[name]]}}
             counts["aggs"] = {"spelt": spelt}
         asked[str(number)] = counts
     return asked
@@ -250,9 +251,10 @@ def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple
 def _shown(bucket: Query) -> str:
     key = str(bucket["key"])
     if "spelt" in bucket:
-        for text in bucket["spelt"]["hits"]["hits"][0]["_source"]["keyphrases"]:
-            if text.casefold() == key:
-                return str(text)
+        for texts in bucket["spelt"]["hits"]["hits"][0]["_source"].values():
+            for text in [texts] if isinstance(texts, str) else texts:
+                if key in (text.casefold(), text.lower()):
+                    return str(text)
     return key
 
 

@@ -256,7 +256,7 @@ def enriched(stored: StoredDocument, labels: Mapping[str, str]) -> Row:
     return {
         "topics": topics,
         "topic_labels": [labels[topic] for topic in topics if labels.get(topic)],
-        "keyphrases": list(dict.fromkeys(k.text for k in stored.keyphrases)),
+        "keyphrases": list(dict.fromkeys(k.text for k in stored.keyphrases if k.present)),
         "keyphrases_absent": list(dict.fromkeys(k.text for k in stored.keyphrases if not k.present)),
         "hash": stored.document.content_hash,
         "bundle": stored.bundle,

@@ -100,10 +100,11 @@ class LocalEngine:
     def _make_when_new(self, file: Path) -> None:
         """In a write transaction only when there is something to make: opening must not wait for a writer."""
         with self._connections.reading() as connection:
-            if connection.execute("PRAGMA user_version").fetchone() != (0,):
+            if connection.execute("PRAGMA user_version").fetchone()[0] >= schema.VERSION:
                 return
         with self._connections.writing() as connection:
             schema.prepare(connection, file, self.dims, self._language)
+            schema.upgrade(connection, self._language)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

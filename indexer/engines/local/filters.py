@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Filter
-from indexer.engines.local.schema import KEYPHRASE
+from indexer.engines.local.schema import ABSENT, KEYPHRASE
 from indexer.engines.local.values import meta_name
 from indexer.engines.storable import bindable
 from indexer.engines.values import read_number, to_value
@@ -68,7 +68,7 @@ def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
     operator = "=" if condition.operator == "!=" else condition.operator
     if operator not in ("=", "<", "<=", ">", ">="):
         raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
-    text = value.text.casefold() if condition.field == KEYPHRASE else value.text
+    text = value.text.casefold() if condition.field in (KEYPHRASE, ABSENT) else value.text
     number = value.number if value.number is not None else read_number(value.text)
     name = bindable(meta_name(condition.field))
     parts = [f"v.value {operator} ? AND v.number IS NULL"]

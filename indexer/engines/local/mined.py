@@ -23,6 +23,7 @@ from indexer.engines.local.vectors import Vectors, bad_vector, storable
 from indexer.engines.storable import unstorable_mined
 from indexer.records import Keyphrase, MinedDocument, Place, Refinement, TopicWeight
 
+BETWEEN = "\uf8ff"  # a private-use character, which the tokenizer takes for a word
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -137,6 +138,7 @@ def _write_values(
         "INSERT OR REPLACE INTO keyphrases VALUES (?, ?)",
         [(doc, _keyphrases(row)) for doc, row in rows.items()],
     )
+    _write_absent(connection, {doc: _absent(row) for doc, row in rows.items()})
     values = {doc: list(mined_values(row.keyphrases, row.topics)) for doc, row in rows.items()}
     dictionary.learn((field, value) for triples in values.values() for field, value, _ in triples)
     replace_codes(
@@ -147,6 +149,26 @@ def _write_values(
             for doc, triples in values.items()
         },
     )
+
+
+def _write_absent(connection: sqlite3.Connection, wanted: Mapping[int, str]) -> None:
+    """Put absent keyphrases into the word index, for the documents whose ones have changed."""
+    sql = "SELECT doc, absent FROM texts WHERE doc IN (SELECT value FROM json_each(?))"
+    old = dict(connection.execute(sql, (numbers(wanted),)))
+    changed = [(absent, doc) for doc, absent in wanted.items() if old[doc] != absent]
+    docs = [(doc,) for _, doc in changed]
+    row = "doc, title, text, absent FROM texts WHERE doc = ?"
+    # The word index needs the old text to take it out again.
+    connection.executemany(
+        f"INSERT INTO words(words, rowid, title, text, absent) SELECT 'delete', {row}", docs
+    )
+    connection.executemany("UPDATE texts SET absent = ? WHERE doc = ?", changed)
+    connection.executemany(f"INSERT INTO words(rowid, title, text, absent) SELECT {row}", docs)
+
+
+def _absent(row: MinedDocument | Refinement) -> str:
+    """Absent keyphrases, with a word between them that nobody types: no phrase reaches from one into the next."""
+    return f" {BETWEEN} ".join(keyphrase.text for keyphrase in row.keyphrases if not keyphrase.present)
 
 
 # -- what can be stored --------------------------------------------------------------------------------------

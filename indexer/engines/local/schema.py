@@ -7,12 +7,13 @@ from pathlib import Path
 
 from indexer.errors import EngineUnavailable, MappingMismatch
 
-VERSION = 1  # in PRAGMA user_version; raise it when a table changes
+VERSION = 2  # in PRAGMA user_version; raise it when a table changes
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
 
 TOPIC = "topic"  # names in `fields`; the user's own fields stand there as "meta.NAME"
-KEYPHRASE = "keyphrase"
-TOPIC_FIELD, KEYPHRASE_FIELD = 1, 2
+KEYPHRASE = "keyphrase"  # those that stand in the text
+ABSENT = "absent_keyphrase"  # those that do not
+ABSENT_FIELD, TOPIC_FIELD, KEYPHRASE_FIELD = 0, 1, 2  # the user's own ones follow
 FIELD_BITS = 32  # code of a value = field << 32 | number within the field, so a code tells its field
 MENTION_BITS = 16  # number of a mention = doc << 16 | position within the document
 BLOCK_BITS = 6  # documents whose codes stand in one row of `code_blocks` = 64
@@ -20,6 +21,10 @@ BLOCK_BITS = 6  # documents whose codes stand in one row of `code_blocks` = 64
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 PLAIN_TOKENIZER = TOKENIZER.removeprefix("porter ")  # for languages that the stemmer does not know
 
+WORDS = (
+    "CREATE VIRTUAL TABLE words USING fts5("
+    f"title, text, absent, content='texts', content_rowid='doc', tokenize='{TOKENIZER}')"
+)
 TABLES = f"""
 CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -36,8 +41,11 @@ CREATE TABLE documents(
     meta TEXT NOT NULL
 );
 -- `nuls`: where NUL characters stood in title and text, as JSON. They are stored as spaces: FTS5 stops at them.
-CREATE TABLE texts(doc INTEGER PRIMARY KEY, nuls TEXT, title TEXT NOT NULL, text TEXT NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc', tokenize='{TOKENIZER}');
+-- `absent`: the absent keyphrases, to be searched with the text.
+CREATE TABLE texts(
+    doc INTEGER PRIMARY KEY, nuls TEXT, title TEXT NOT NULL, text TEXT NOT NULL, absent TEXT NOT NULL DEFAULT ''
+);
+{WORDS};
 
 -- Mention vectors of a document stand together: rows `first` to `first + mentions` of the mentions file.
 CREATE TABLE mined(
@@ -143,8 +151,27 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str
         )
 
 
+def upgrade(connection: sqlite3.Connection, language: str) -> None:
+    """Make tables of version 1 those of today: absent keyphrases are searched now. A reader takes them as they are.
+
+    Call inside a write transaction, after `prepare`.
+    """
+    if connection.execute("PRAGMA user_version").fetchone() == (VERSION,):
+        return
+    connection.execute("ALTER TABLE texts ADD COLUMN absent TEXT NOT NULL DEFAULT ''")
+    connection.execute("DROP TABLE words")
+    connection.execute(_for_language(WORDS, language))
+    connection.execute("INSERT INTO words(words) VALUES ('rebuild')")
+    connection.execute("INSERT INTO fields VALUES (?, ?)", (ABSENT_FIELD, ABSENT))
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _for_language(statements: str, language: str) -> str:
+    return statements if language == "english" else statements.replace(TOKENIZER, PLAIN_TOKENIZER)
+
+
 def _create(connection: sqlite3.Connection, dims: int, language: str) -> None:
-    tables = TABLES if language == "english" else TABLES.replace(TOKENIZER, PLAIN_TOKENIZER)
+    tables = _for_language(TABLES, language)
     for statement in _statements(tables):
         try:
             connection.execute(statement)
@@ -160,7 +187,8 @@ def _create(connection: sqlite3.Connection, dims: int, language: str) -> None:
         "INSERT INTO vector_files VALUES (?, ?, 0)", [(kind, f"{kind}-1.f16") for kind in KINDS]
     )
     connection.executemany(
-        "INSERT INTO fields VALUES (?, ?)", [(TOPIC_FIELD, TOPIC), (KEYPHRASE_FIELD, KEYPHRASE)]
+        "INSERT INTO fields VALUES (?, ?)",
+        [(ABSENT_FIELD, ABSENT), (TOPIC_FIELD, TOPIC), (KEYPHRASE_FIELD, KEYPHRASE)],
     )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -69,8 +69,8 @@ def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask
     expression = words.expression(query) if query else words.Expression("", "")
     if expression.wanted:
         rows = connection.execute(
-            f"SELECT rowid, -bm25(words, {words.TITLE_WEIGHT}, {words.TEXT_WEIGHT}) FROM words WHERE words MATCH ?",
-            (expression.match,),
+            f"SELECT rowid, -bm25(words, {words.TITLE_WEIGHT}, {words.TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
+            (query.absent if query else 0.0, expression.match),
         ).fetchall()
         docs, scores = (
             (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.empty(0, int),) * 2

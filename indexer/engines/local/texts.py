@@ -53,7 +53,7 @@ def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Docum
         rows.append((doc, document.id, document.content_hash, document.source, meta))
         texts.append((doc, nuls, title, text))
     connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", rows)
-    connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?)", texts)
+    connection.executemany("INSERT INTO texts(doc, nuls, title, text) VALUES (?, ?, ?, ?)", texts)
     connection.executemany(
         "INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", [(doc, *both) for doc, _, *both in texts]
     )
@@ -79,7 +79,7 @@ def _remove(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
     """All but the codes of the user's fields, which may stay the same."""
     # The word index needs the old text to take it out again.
     connection.executemany(
-        "INSERT INTO words(words, rowid, title, text) SELECT 'delete', doc, title, text FROM texts "
+        "INSERT INTO words(words, rowid, title, text, absent) SELECT 'delete', doc, title, text, absent FROM texts "
         "WHERE doc = ?",
         [(doc,) for doc in docs],
     )

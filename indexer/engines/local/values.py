@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from indexer.engines.base import LONGEST_VALUE
 from indexer.engines.local.lookup import select
-from indexer.engines.local.schema import FIELD_BITS, KEYPHRASE, TOPIC
+from indexer.engines.local.schema import ABSENT, FIELD_BITS, KEYPHRASE, TOPIC
 from indexer.engines.values import Value, to_value
 from indexer.records import Keyphrase, MetaValue, TopicWeight
 
@@ -27,7 +27,7 @@ _NAMES_AT_ONCE = 2_000  # more tied values than this are looked through in order
 
 def meta_name(field: str) -> str:
     """Name in `fields`: the user may have a field called "topic" of his own."""
-    return field if field in (TOPIC, KEYPHRASE) else f"meta.{field}"
+    return field if field in (TOPIC, KEYPHRASE, ABSENT) else f"meta.{field}"
 
 
 def meta_values(meta: Mapping[str, MetaValue]) -> Iterator[tuple[str, Value]]:
@@ -45,7 +45,8 @@ def mined_values(
     """Each (field, value, weight) that mining gives a document."""
     for keyphrase in keyphrases:
         if len(keyphrase.text) <= LONGEST_VALUE:
-            yield KEYPHRASE, Value(keyphrase.text.casefold(), keyphrase.text), None
+            field = KEYPHRASE if keyphrase.present else ABSENT
+            yield field, Value(keyphrase.text.casefold(), keyphrase.text), None
     for topic in topics:
         yield TOPIC, Value(topic.topic_id, topic.topic_id), topic.weight
 

@@ -35,7 +35,13 @@ def expression(query: WordQuery) -> Expression:
     """
     wanted = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
     excluded = [_quoted(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
-    return Expression((" " if query.require_all else " OR ").join(wanted), " OR ".join(excluded))
+    joined = (" " if query.require_all else " OR ").join(wanted)
+    return Expression(joined if query.absent else _in_text(joined), _in_text(" OR ".join(excluded)))
+
+
+def _in_text(expression: str) -> str:
+    """Looked for in what people wrote, and not among absent keyphrases."""
+    return f"{{title text}} : ({expression})" if expression else ""
 
 
 def _quoted(clause: Clause) -> str:

@@ -64,7 +64,7 @@ def test_opening_makes_five_indices_behind_aliases_once(url, engine):
             for kind in ("documents", "mentions", "phrases", "topics", "changes")
         }
         meta = found[f"{PREFIX}-main-documents-000001"]["mappings"]["_meta"]
-        assert (meta["schema"], meta["dims"], meta["vector_index"]) == (1, DIMS, "int8_hnsw")
+        assert (meta["schema"], meta["dims"], meta["vector_index"]) == (2, DIMS, "int8_hnsw")
 
 
 def test_what_does_not_fit_is_not_opened(url, engine):
@@ -75,7 +75,7 @@ def test_what_does_not_fit_is_not_opened(url, engine):
     with closing(connect(url)) as cluster:
         change = {"schema": 99, "kind": "topics", "dims": DIMS}
         cluster.ask(cluster.client.indices.put_mapping, index=f"{PREFIX}-main-topics", meta=change)
-        with pytest.raises(MappingMismatch, match="schema 99; this version reads up to 1"):
+        with pytest.raises(MappingMismatch, match="schema 99; this version reads up to 2"):
             opened(url)
         cluster.ask(cluster.client.indices.put_mapping, index=f"{PREFIX}-main-topics", meta={"of": "others"})
         with pytest.raises(MappingMismatch, match="not made by this program"):

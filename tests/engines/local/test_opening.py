@@ -9,7 +9,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from contract_rows import DIMS, axis, document, mention, mined
+from contract_rows import DIMS, absent, axis, document, mention, mined
 
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.engines.local import LocalEngine
@@ -52,9 +52,28 @@ def test_the_language_is_kept_and_another_is_refused(folder, tmp_path):
 def test_a_newer_format_is_refused(folder, engine):
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.execute("PRAGMA user_version = 99")
-    with pytest.raises(MappingMismatch, match="format 99; this version reads up to 1") as caught:
+    with pytest.raises(MappingMismatch, match="format 99; this version reads up to 2") as caught:
         LocalEngine(folder, DIMS)
     assert "pip install" in caught.value.hint
+
+
+def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
+    engine.store([document("a", "plain text"), document("b", "other text")])
+    engine.close()
+    with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
+        file.executescript(
+            "DROP TABLE words; ALTER TABLE texts DROP COLUMN absent; DELETE FROM fields WHERE field = 0;"
+            "CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc',"
+            " tokenize='porter unicode61 remove_diacritics 2');"
+            "INSERT INTO words(words) VALUES ('rebuild'); PRAGMA user_version = 1;"
+        )
+    query = SearchRequest(words=WordQuery((Clause("plain"),), absent=1.0))
+    with closing(LocalEngine(folder, DIMS, read_only=True)) as reader:  # as it is
+        assert reader.search(query).words.ids == ("a",)
+    with closing(LocalEngine(folder, DIMS)) as writer:
+        assert writer.search(query).words.ids == ("a",)
+        writer.write_mined([mined("b", axis(0), keyphrases=(absent("plain guess"),))])
+        assert set(writer.search(query).words.ids) == {"a", "b"}
 
 
 def test_a_sqlite_file_of_another_program_is_refused(folder):

@@ -47,7 +47,7 @@ def mined(id_: str, version: int) -> MinedDocument:
         )
         for p in phrases
     )
-    keyphrases = tuple(Keyphrase(f"p-{phrase}", phrase, 0.5) for phrase in phrases)
+    keyphrases = tuple(Keyphrase(f"p-{phrase}", phrase, 0.5, (Place("text", 0, 5),)) for phrase in phrases)
     topics = (TopicWeight(f"t-{version % 4}", 0.5),)
     hash_ = document(id_, version).content_hash
     return MinedDocument(
