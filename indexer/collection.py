@@ -562,15 +562,18 @@ class Collection:
             switched: Told when searches see it; what is left then is mining.
         """
         from indexer.engines.opening import open_generations
+        from models.ranker import read_ranker
         from models.registry import Registry
 
+        registry = Registry(self.settings.home)
         with closing(open_generations(self.settings)) as generations:
             rollback = Rollback(
                 self.settings,
                 generations,
                 self.catalog,
-                Registry(self.settings.home).get,
+                registry.get,
                 self._encoder_of,
+                lambda bundle: read_ranker(registry.get(bundle)),
                 taggers=TAGGERS,
                 progress=progress,
                 switched=switched,

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from indexer.analysis.ranker import Ranker
 from indexer.catalog.entries import RunState
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
@@ -74,6 +75,7 @@ class Rollback:
     Args:
         check_bundle: Raises when there is no such bundle.
         encoder: Gives the encoder of a bundle.
+        ranker: Gives what a bundle has learned of keyphrases.
         taggers: Processes that tag.
         switched: Told when searches see the other generation; what is left then is mining.
     """
@@ -85,6 +87,7 @@ class Rollback:
         catalog: Catalog,
         check_bundle: Callable[[str], object],
         encoder: Callable[[str], Encoder],
+        ranker: Callable[[str], Ranker | None],
         *,
         taggers: int = 1,
         progress: Progress = no_progress,
@@ -95,6 +98,7 @@ class Rollback:
         self._catalog = catalog
         self._check_bundle = check_bundle
         self._encoder = encoder
+        self._ranker = ranker
         self._taggers = taggers
         self._progress = progress
         self._switched = switched
@@ -206,6 +210,8 @@ class Rollback:
                 tagger=self._settings.tagger,
                 workers=self._taggers,
                 keyphrases=self._settings.keyphrases,
+                ranker=lambda: self._ranker(report.bundle),
+                absent=self._settings.absent_keyphrases,
                 progress=self._progress,
             )
             done = RunReport(run=report.run)
