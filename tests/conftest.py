@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -17,11 +18,20 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # read when numpy and torch are loaded; the run has a process per core
 
 
-@pytest.fixture
-def few_texts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny network's documents are held by as few texts: thousands would be most of a training's time."""
-    monkeypatch.setattr("trainer.train.KEPT_TEXTS", 120)
-    monkeypatch.setattr("trainer.train.WINDOWS", 40)
+@pytest.fixture(scope="module")
+def small_training() -> Iterator[None]:
+    """For a tiny network few pairs and texts in each step, tagging in this process, and no picture."""
+    from indexer.text.parallel import PreparePool
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trainer.train.BATCH", 32)
+        patch.setattr("trainer.train.KEPT_TEXTS", 120)
+        patch.setattr("trainer.train.WINDOWS", 40)
+        patch.setattr("trainer.train.draw", lambda steps, path: path.touch())
+        patch.setattr("trainer.uctopic.KEEP_DOCUMENTS", 8)
+        patch.setattr("trainer.ccl.ANCHORS", 8)
+        patch.setattr("trainer.mining.PreparePool", lambda workers, tagger: PreparePool(0, tagger))
+        yield
 
 
 settings.register_profile("project", deadline=None)  # a busy machine is no error

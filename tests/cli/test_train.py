@@ -9,7 +9,7 @@ import pytest
 from models.bundle import Bundle, Pooling, write_bundle
 from tests.models.conftest import write_base
 
-pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+pytestmark = pytest.mark.usefixtures("small_training")
 
 SENTENCES = [
     ("the heat pump and the cell membrane are warm", ["heat pump", "cell membrane"]),

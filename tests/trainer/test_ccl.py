@@ -7,7 +7,7 @@ from trainer.ccl import agreed
 from trainer.loop import TrainConfig
 from trainer.train import Order, Sources, train_bundle
 
-pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+pytestmark = pytest.mark.usefixtures("small_training")
 
 
 def test_mentions_of_a_phrase_take_its_most_frequent_label():
@@ -19,32 +19,36 @@ CONFIG = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)
 ORDER = Order("mine", CONFIG, recipe="ccl", clusters=2, threads=1)
 
 
-@pytest.fixture
-def spans(tmp_path):
+@pytest.fixture(scope="module")
+def spans(tmp_path_factory):
     """Two phrases, each with an ending of its own."""
     lines = [
         {"sentence": f"{'the ' * at}{phrase} {end} .", "start": 4 * at, "end": 4 * at + len(phrase)}
         for at in range(12)
         for phrase, end in (("heat pump", "is warm and warm"), ("cell membrane", "is thin , thin , thin"))
     ]
-    path = tmp_path / "spans.jsonl"
+    path = tmp_path_factory.mktemp("spans") / "spans.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
-def test_it_learns_from_clusters(bundle, spans, tmp_path):
-    made = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "home")
-    assert made.scores["held_back"] > 0.9
-    losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
+@pytest.fixture(scope="module")
+def whole(bundle, spans, tmp_path_factory, small_training):
+    """A bundle that was trained without a break."""
+    return train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path_factory.mktemp("whole"))
+
+
+def test_it_learns_from_clusters(whole):
+    assert whole.scores["held_back"] > 0.9
+    losses = [step["loss"] for step in json.loads((whole.folder / "curve.json").read_text())]
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) / 2
 
 
-def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path):
+def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_path):
     def stop(stage, done, total):
         if stage.startswith("train") and done == 15:
             raise KeyboardInterrupt
 
-    whole = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "killed", progress=stop)
     again = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "killed")

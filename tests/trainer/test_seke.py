@@ -11,20 +11,21 @@ from trainer.losses import TEMPERATURE
 from trainer.seke import joint
 from trainer.train import Order, Sources, train_bundle
 
-pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+pytestmark = pytest.mark.usefixtures("small_training")
 
 PHRASES = ["heat pump", "cell membrane", "house", "solid state battery"]
 CONFIG = TrainConfig(steps=40, learning_rate=3e-3, warmup=2, eval_every=10)
+ORDER = Order("mine", CONFIG, recipe="seke", threads=1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def wide(bundle):
     """All phrases of a text in one window."""
     return replace(bundle, window_tokens=40)
 
 
-@pytest.fixture
-def texts(tmp_path):
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
     """Every text names all phrases, and one of them again and again."""
     lines = []
     for at in range(48):
@@ -32,7 +33,7 @@ def texts(tmp_path):
         own = " thin" * (at // 4)  # no two sentences of two texts are alike
         text = f"the {often} and the {' and the '.join(PHRASES)} is{own} ."
         lines.append({"id": str(at), "text": text})
-    path = tmp_path / "texts.jsonl"
+    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
@@ -48,29 +49,32 @@ def test_phrases_together_by_hand():
     assert torch.allclose(joint(text, phrases, swap), expected.flip(0))
 
 
-def learned(bundle, texts, home, *, whole):
-    order = Order("mine", CONFIG, recipe="seke", whole=whole, threads=1)
-    made = train_bundle(bundle, Sources(corpus=(texts,)), order, home=home)
-    losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
-    return made, losses
+@pytest.fixture(scope="module")
+def whole(wide, texts, tmp_path_factory, small_training):
+    """A bundle that was trained without a break."""
+    return train_bundle(wide, Sources(corpus=(texts,)), ORDER, home=tmp_path_factory.mktemp("whole"))
 
 
-def test_it_learns_the_texts_by_heart(wide, texts, tmp_path):
-    made, losses = learned(wide, texts, tmp_path / "home", whole=True)
-    assert made.heads == ("documents", "keyphrases")
+def losses_of(bundle):
+    return [step["loss"] for step in json.loads((bundle.folder / "curve.json").read_text())]
+
+
+def test_it_learns_the_texts_by_heart(whole):
+    assert whole.heads == ("documents", "keyphrases")
+    losses = losses_of(whole)
     assert losses[-1] < losses[0] / 5
 
 
 def test_the_weights_alone_can_be_learned(wide, texts, tmp_path):
-    made, losses = learned(wide, texts, tmp_path / "home", whole=False)
+    made = train_bundle(wide, Sources(corpus=(texts,)), replace(ORDER, whole=False), home=tmp_path)
+    losses = losses_of(made)
     assert sum(losses[-10:]) < sum(losses[:10])
     names = read_safetensors(made.folder / "adapter.safetensors").keys()
     assert set(names) == {"heads.keyphrases"}  # the encoder is as it was
 
 
-def test_killed_and_started_again_it_ends_the_same(wide, texts, tmp_path):
-    order, sources = Order("mine", CONFIG, recipe="seke", threads=1), Sources(corpus=(texts,))
-    whole = train_bundle(wide, sources, order, home=tmp_path / "whole")
+def test_killed_and_started_again_it_ends_the_same(whole, wide, texts, tmp_path):
+    order, sources = ORDER, Sources(corpus=(texts,))
 
     def stop(stage, done, total):
         if stage.startswith("train") and done == 25:

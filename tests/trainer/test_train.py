@@ -13,7 +13,7 @@ from trainer.loop import TrainConfig
 from trainer.mining import Found, mine
 from trainer.train import Order, Sources, shares, train_bundle
 
-pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+pytestmark = pytest.mark.usefixtures("small_training")
 
 CONTEXTS = {
     "heat pump": "the warm house is safe and the {} is warm .",
@@ -21,8 +21,8 @@ CONTEXTS = {
 }
 
 
-@pytest.fixture
-def spans(tmp_path):
+@pytest.fixture(scope="module")
+def spans(tmp_path_factory):
     """Two phrases that have nothing in common but their contexts."""
     lines = []
     for at in range(20):
@@ -30,30 +30,34 @@ def spans(tmp_path):
             sentence = " ".join(["and"] * (at % 4) + ["the"] * (at // 4) + [context.format(phrase)])
             start = sentence.index(phrase)
             lines.append({"sentence": sentence, "start": start, "end": start + len(phrase), "phrase": phrase})
-    path = tmp_path / "spans.jsonl"
+    path = tmp_path_factory.mktemp("spans") / "spans.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
 CONFIG = TrainConfig(steps=40, learning_rate=8e-3, warmup=2, eval_every=10)
+ORDER = Order("mine", CONFIG, threads=1)
 
 
-def test_it_learns_to_tell_a_masked_phrase_by_its_context(bundle, spans, tmp_path):
-    made = train_bundle(
-        bundle, Sources(mentions=(spans,)), Order("mine", CONFIG, threads=1), home=tmp_path / "home"
-    )
-    assert made.scores["held_back"] == 1.0  # untrained, a mask says nothing
-    assert Registry(tmp_path / "home").get("mine").fingerprint == made.fingerprint != bundle.fingerprint
-    assert {p.name for p in made.folder.iterdir()} == {
+@pytest.fixture(scope="module")
+def whole(bundle, spans, tmp_path_factory, small_training):
+    """A bundle that was trained without a break."""
+    return train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path_factory.mktemp("whole"))
+
+
+def test_it_learns_to_tell_a_masked_phrase_by_its_context(whole, bundle):
+    home = whole.folder.parent.parent
+    assert whole.scores["held_back"] == 1.0  # untrained, a mask says nothing
+    assert Registry(home).get("mine").fingerprint == whole.fingerprint != bundle.fingerprint
+    assert {p.name for p in whole.folder.iterdir()} == {
         "adapter.safetensors", "bundle.json", "curve.json", "curve.png", "training.json",
     }  # fmt: skip
-    assert len(json.loads((made.folder / "curve.json").read_text())) == 40
-    assert not list((tmp_path / "home" / "training").iterdir())  # no rubbish is left
+    assert len(json.loads((whole.folder / "curve.json").read_text())) == 40
+    assert not list((home / "training").iterdir())  # no rubbish is left
 
 
-def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path, monkeypatch):
-    order, sources = Order("mine", CONFIG, threads=1), Sources(mentions=(spans,))
-    whole = train_bundle(bundle, sources, order, home=tmp_path / "whole")
+def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_path):
+    order, sources = ORDER, Sources(mentions=(spans,))
 
     def stop(stage, done, total):
         if stage.startswith("train") and done == 25:
@@ -117,11 +121,13 @@ def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
         train_bundle(bundle, sources, order, home=tmp_path, progress=lambda stage, *_: seen.append(stage))
         return seen
 
-    order, sources = Order("mine", replace(CONFIG, steps=5), threads=1), Sources(mentions=(spans,))
+    other = tmp_path / "spans.jsonl"
+    other.write_text(spans.read_text())
+    order, sources = Order("mine", replace(CONFIG, steps=5), threads=1), Sources(mentions=(other,))
     assert stages(order)
     assert not stages(order)
     assert stages(replace(order, config=replace(CONFIG, steps=6)))
-    spans.write_text(spans.read_text() * 2)  # another file
+    other.write_text(spans.read_text() * 2)
     assert stages(replace(order, config=replace(CONFIG, steps=6)))
 
 
@@ -140,8 +146,10 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
     assert seen == [112.5]  # 100 s are gone, and 15 % are kept for the end
 
 
-def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_heart(tmp_path):
+def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_heart(tmp_path, monkeypatch):
     """Ten phrases that two texts have are seen five times: 50 pairs of the 96 of each step."""
+
+    monkeypatch.setattr("trainer.train.BATCH", 96)
 
     def source(name, phrases):
         found = []
