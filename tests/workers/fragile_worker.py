@@ -3,7 +3,8 @@
     fragile_worker.py prepare encode        looks after a process for each queue, as `indexer worker` does
     fragile_worker.py encode encode-1       is such a process
 
-FRAGILE_SECONDS: that encoding a batch takes. A text with the word "killer" ends the process that encodes it at once, as
+FRAGILE_SECONDS: that encoding a batch takes. FRAGILE_STEPS: of a training, a fifth of a second each, with a checkpoint
+after each; a slice lasts a second. A text with the word "killer" ends the process that encodes it at once, as
 a crash in native code would; one with "tagkiller" the process that tags it.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from small_parts import PlainPreparer, WideHashEncoder
 
 from indexer.settings import load_settings
+from models.registry import Registry
 from workers import process
 from workers.queues import QUEUES, processes
 from workers.supervisor import Supervisor
@@ -37,6 +39,28 @@ class FragilePreparer(PlainPreparer):
         return super().prepare(documents)
 
 
+def candidates(live, snapshot, wanted, *, home, progress):
+    """A training whose checkpoint is a file with a character for each step; its result is the untrained encoder."""
+    checkpoint, steps = snapshot.parent / "steps", int(os.environ["FRAGILE_STEPS"])
+    while (done := checkpoint.stat().st_size if checkpoint.exists() else 0) < steps:
+        time.sleep(0.2)
+        with checkpoint.open("a") as file:
+            file.write(".")
+        progress("train", done + 1, steps)
+    yield Registry(home).get("minilm-base")
+
+
+def with_small_trainings():
+    import trainer.retrain.adapt
+    import trainer.retrain.probe
+    import workers.training
+
+    trainer.retrain.adapt.candidates = candidates
+    trainer.retrain.probe.Preparer = PlainPreparer
+    trainer.retrain.probe.LEAST_DOCUMENTS = 10
+    workers.training.SLICE = 1.0
+
+
 def main(arguments):
     if set(arguments) <= set(QUEUES):
         command = [sys.executable, str(Path(__file__))]
@@ -48,6 +72,8 @@ def main(arguments):
 
     models.load.load_encoder = lambda *args, **kwargs: FragileEncoder()
     indexer.text.parallel.Preparer = FragilePreparer
+    if arguments[0] == "train":
+        with_small_trainings()
     return process.main(arguments)
 
 
