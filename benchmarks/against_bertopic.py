@@ -14,7 +14,14 @@ from benchmarks.process import Conditions, Measured, run
 from benchmarks.table import Row
 from indexer.collection import Collection
 from trainer.evaluation.clustering import agreement, numbered
-from trainer.evaluation.coherence import LEADING, leading_words, npmi_coherence, word_diversity, words_of
+from trainer.evaluation.coherence import (
+    LEADING,
+    informativeness,
+    leading_words,
+    npmi_coherence,
+    word_diversity,
+    words_of,
+)
 
 TITLE = "Topics; BERTopic with the same encoder and its own defaults"
 SEED = 42
@@ -31,6 +38,9 @@ def compare(
     programs: dict[str, Callable[[int], Measured]] = {
         "indexer index: keyphrases and storing too": lambda turn: _index(
             file, scratch / f"bertopic-index-{turn}", conditions, topics
+        ),
+        "the same collection, topics anew by pntm": lambda turn: _refit(
+            scratch / f"bertopic-index-{turn}", conditions, topics
         ),
         "BERTopic, fixed seed (UMAP in one thread)": lambda turn: run(
             "bertopic_topics", file, SEED + turn, topics, conditions=conditions
@@ -49,7 +59,16 @@ def compare(
 
 def _index(file: Path, home: Path, conditions: Conditions, topics: str) -> Measured:
     """Run the indexer; the leading phrases are read afterwards, so that nothing of it is timed."""
-    measured = run("index", file, home, "main", topics, conditions=conditions)
+    return _with_phrases(run("index", file, home, "main", topics, conditions=conditions), home)
+
+
+def _refit(home: Path, conditions: Conditions, topics: str) -> Measured:
+    """Find the topics of an indexed home in another way."""
+    asked = f"pntm:{topics}" if topics else "pntm"
+    return _with_phrases(run("refit", home, "main", asked, conditions=conditions), home)
+
+
+def _with_phrases(measured: Measured, home: Path) -> Measured:
     with Collection.open(home=home, create=False) as collection:
         measured.answer["phrases"] = [topic.phrases for topic in collection.topics()]
     return measured
@@ -81,13 +100,14 @@ def _agreement(topic_of: Mapping[str, object], file: Path) -> Row:
 
 
 def _coherence(topics: Sequence[Sequence[str]], file: Path) -> Row:
-    """Of the ten leading phrases of each topic: NPMI in whole documents, and the share of distinct words."""
+    """Of the ten leading phrases of each topic: NPMI in whole documents, distinct words, and how telling they are."""
     leading = [phrases[:LEADING] for phrases in topics]
     read = [words_of(text) for text in texts(file)]
     return {
         "NPMI": _mean(npmi_coherence(leading, read)),
         "NPMI of words": _mean(npmi_coherence(leading_words(leading), read)),
         "diversity": word_diversity(leading),
+        "tf-idf": _mean(informativeness(leading, read)),
     }
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.faults --data articles.jsonl.gz --documents 3000
     python -m benchmarks.faults --only broker,engine --documents 600
 
-Starts Elasticsearch 8.19, PostgreSQL and Redis itself (see tests/services), and `indexer worker`. Exits with 1 when
+Starts Elasticsearch, PostgreSQL and Redis itself (see tests/services), and `indexer worker`. Exits with 1 when
 something was lost, came twice, or was not mined.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SHIPPED, write_sample
-from benchmarks.servers import ROOT, Servers, servers
+from benchmarks.servers import DEFAULT, ROOT, VERSIONS, Servers, servers
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 
 AWAY = 60.0  # seconds that Elasticsearch is stopped
@@ -89,17 +89,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHIPPED, help="JSON Lines, .gz or not")
     parser.add_argument("--documents", type=int, default=600)
     parser.add_argument("--only", default=",".join(FAULTS), help=f"of {', '.join(FAULTS)}")
+    parser.add_argument("--elasticsearch", choices=VERSIONS, default=DEFAULT)
     arguments = parser.parse_args()
     names = arguments.only.split(",")
     worst = 0
     plain = [name for name in names if not FAULTS[name].elastic]
     print("fault      documents  lost  twice  not mined  dead  not found  seconds", flush=True)
     if plain:
-        with servers() as site:
+        with servers(arguments.elasticsearch) as site:
             worst = max(tried(site, name, arguments) for name in plain)
     for name in names:
         if name not in plain:
-            with servers(FAULTS[name].elastic) as site:
+            with servers(arguments.elasticsearch, FAULTS[name].elastic) as site:
                 worst = max(worst, tried(site, name, arguments))
     sys.exit(worst)
 

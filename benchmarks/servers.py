@@ -1,5 +1,8 @@
 """Elasticsearch, PostgreSQL and Redis for benchmarks of workers: those of the tests, each of which can be stopped.
 
+Elasticsearch is 9.2 unless another is asked for: before Java 21 it multiplies vectors one number at a time, and builds
+their graphs several times slower.
+
 They are started as `tests/services` says: programs of this machine, and Elasticsearch by Maven.
 """
 
@@ -29,11 +32,16 @@ from services.ports import free_port  # noqa: E402
 from indexer.collection import Collection  # noqa: E402
 from indexer.settings import load_settings  # noqa: E402
 
+DEFAULT = "9.2"
+PASSED_ON = ("INDEXER_THREADS", "INDEXER_BACKEND", "INDEXER_VECTOR_INDEX")
+JAVA = "-Xms2g -Xmx2g"  # with the compiler that knows vector instructions, which short tests do without
+
 
 class Elastic:
     """A server on one port that keeps its data when it is stopped."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, version: str, settings: Mapping[str, Any]) -> None:
+        self._distribution = unpacked(VERSIONS[version])
         self.port = free_port()
         self.data = Path(tempfile.mkdtemp(prefix="indexer-elastic-data-"))
         if os.geteuid() == 0:
@@ -46,7 +54,7 @@ class Elastic:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        self._stack.enter_context(started(unpacked(VERSIONS["8.19"]), self._settings))
+        self._stack.enter_context(started(self._distribution, self._settings, java=JAVA))
 
     def stop(self) -> None:
         self._stack.close()
@@ -68,9 +76,7 @@ class Servers:
 
     def environment(self, collection: str, *, broker: bool = True) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("INDEXER_")}
-        kept = {
-            name: os.environ[name] for name in ("INDEXER_THREADS", "INDEXER_BACKEND") if name in os.environ
-        }
+        kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         return {
             **inherited,
             **kept,
@@ -114,11 +120,16 @@ class Servers:
 
 
 @contextmanager
-def servers(elastic: Mapping[str, Any] | None = None) -> Iterator[Servers]:
-    """All three, in an empty home; nothing is left behind."""
+def servers(version: str, settings: Mapping[str, Any] | None = None) -> Iterator[Servers]:
+    """All three, in an empty home; nothing is left behind.
+
+    Args:
+        version: Of Elasticsearch.
+        settings: Of Elasticsearch.
+    """
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="indexer-benchmark-")))
-        engine = Elastic(elastic or {})
+        engine = Elastic(version, settings or {})
         stack.callback(engine.remove)
         engine.start()
         postgres = services.postgres.started_postgres()

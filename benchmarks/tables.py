@@ -40,7 +40,8 @@ class Measurement:
         file: The beginning of its name.
         validate: The beginning of the name of a file for ``--validate``.
         columns: Metrics to show; all where empty.
-        adapted: Whether an encoder adapted to the file, without labels, is measured too.
+        adapted: The encoder that is adapted to the file, without labels, and measured too; empty: none.
+        general: Whether other texts are lessons too.
     """
 
     task: str
@@ -48,14 +49,15 @@ class Measurement:
     options: tuple[str, ...] = ()
     validate: str = ""
     columns: tuple[str, ...] = ()
-    adapted: bool = False
+    adapted: str = ""
+    general: bool = False
 
 
 F1 = ("f1@5", "f1@10", "f1@15")
 TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_idf", "without_topic")
 TASKS = (
-    Measurement("entities", "wnut2017", adapted=True),
-    Measurement("entities", "bc5cdr", adapted=True),
+    Measurement("entities", "wnut2017", adapted=TRAINED, general=True),
+    Measurement("entities", "bc5cdr", adapted=TRAINED, general=True),
     Measurement("keyphrases", "inspec_test", validate="inspec_valid", columns=F1),
     Measurement("keyphrases", "semeval2017", validate="inspec_valid", columns=F1),
     Measurement("keyphrases", "semeval2010_full", validate="inspec_valid", columns=F1),
@@ -63,8 +65,8 @@ TASKS = (
     Measurement("phrases", "bird"),
     Measurement("phrases", "ppdb_filtered"),
     Measurement("phrases", "ppdb."),
-    Measurement("texts", "stackoverflow"),
-    Measurement("texts", "googlenews_ts"),
+    Measurement("texts", "stackoverflow", adapted=UNTRAINED),
+    Measurement("texts", "googlenews_ts", adapted=UNTRAINED),
     Measurement("topics", "arxiv_sample600", ("--topics", "10"), columns=TOPICS),
     Measurement("topics", "arxiv_abstracts", ("--limit", "3000"), columns=TOPICS),
     Measurement("topics", "20newsgroups", ("--limit", "4000", "--topics", "20"), columns=TOPICS),
@@ -97,7 +99,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder; files are found below it by name")
     parser.add_argument("--only", type=lambda text: text.split(","), default=names, help=",".join(names))
     parser.add_argument("--bundles", type=lambda text: text.split(","), default=[UNTRAINED, TRAINED])
-    parser.add_argument("--trainings", type=int, default=0, help="adapt to each set of entities, N seeds")
+    parser.add_argument(
+        "--trainings", type=int, default=0, help="adapt to each set of entities and of texts, N seeds"
+    )
     parser.add_argument("--steps", type=int, default=150, help="of each of these trainings")
     parser.add_argument("--home", type=Path, default=BUILD / "home", help="where bundles are kept")
     return parser.parse_args()
@@ -115,11 +119,12 @@ def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
         bundle: _evaluate(one, data, bundle, more, options.home) for bundle in dict.fromkeys(options.bundles)
     }
     if one.adapted and options.trainings:
-        general = [found for name in GENERAL if (found := _find(options.data, name))]
         more = ["--adapt", str(options.trainings), "--steps", str(options.steps)]
-        more += [part for path in general for part in ("--corpus", str(path))]
-        name = f"{TRAINED}, adapted ({options.trainings} trainings)"
-        answers[name] = _evaluate(one, data, TRAINED, more, options.home)
+        if one.general:
+            general = [found for name in GENERAL if (found := _find(options.data, name))]
+            more += [part for path in general for part in ("--corpus", str(path))]
+        name = f"{one.adapted}, adapted ({options.trainings} trainings)"
+        answers[name] = _evaluate(one, data, one.adapted, more, options.home)
     yield _rendered(one, data, answers)
 
 

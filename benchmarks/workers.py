@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.corpus import SHIPPED, write_sample
-from benchmarks.servers import Servers, servers
+from benchmarks.servers import DEFAULT, VERSIONS, Servers, servers
 
 
 def main() -> None:
@@ -25,8 +25,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHIPPED, help="JSON Lines, .gz or not")
     parser.add_argument("--documents", type=int, default=600)
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--elasticsearch", choices=VERSIONS, default=DEFAULT)
     arguments = parser.parse_args()
-    with servers() as site:
+    with servers(arguments.elasticsearch) as site:
         source = site.home / "sample.jsonl"
         write_sample(arguments.data, arguments.documents, source)
         warm = site.home / "warm.jsonl"

@@ -17,18 +17,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from indexer.analysis.finders import Asked
 from indexer.answers import Plan, Reason, Status, TopicDetails, TopicHistory, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
-from indexer.errors import NotFound, QueryError
+from indexer.errors import NotFound, QueryError, Superseded
 from indexer.finish import Finisher
 from indexer.mining import mined
 from indexer.pipeline import Pipeline, RunReport
@@ -37,7 +38,7 @@ from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
 from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
-from indexer.runs import Again, SourceRun, Wanted
+from indexer.runs import Again, SourceRun, Wanted, check_live
 from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.succession import settle
@@ -58,14 +59,40 @@ TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
+LOOK_EVERY = 1.0  # seconds between two looks whether another generation has taken over
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def on_live_vectors(
+    method: Callable[Concatenate[Collection, P], T],
+) -> Callable[Concatenate[Collection, P], T]:
+    """For methods whose vectors must be of the live generation's encoder: done again when another one takes over."""
+
+    @wraps(method)
+    def called(self: Collection, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except Superseded:
+            self._open_again()
+            return method(self, *args, **kwargs)
+
+    return called
+
+
 class Collection:
-    """One collection of documents. Close it, or use it in a `with` block."""
+    """One collection of documents. Close it, or use it in a `with` block.
+
+    It may stay open for long: when another generation takes over, it goes on with that and its encoder.
+    """
 
     def __init__(self, settings: Settings, engine: Engine, catalog: Catalog) -> None:
         self.settings = settings
-        self.engine = engine
         self.catalog = catalog
         self.name = settings.collection
+        self._engine = engine
+        self._looked = time.monotonic()
 
     @classmethod
     def open(cls, settings: Settings | None = None, *, create: bool = True, **flags: Any) -> Self:
@@ -79,13 +106,7 @@ class Collection:
         Raises:
             NotFound: There is no such collection, and none is to be made.
         """
-        from models.registry import Registry
-
-        settings = settings or load_settings(**flags)
-        if bundle := live_bundle(settings):  # the settings' one is for a new collection
-            settings = settings.model_copy(update={"bundle": bundle})
-        dims = Registry(settings.home).get(settings.bundle).dims
-        engine = open_engine(settings, dims, create=create)
+        settings, engine = _opened(settings or load_settings(**flags), create=create)
         try:
             settings.make_home()
             catalog = Catalog.open(settings.database)
@@ -94,9 +115,26 @@ class Collection:
             raise
         return cls(settings, engine, catalog)
 
+    @property
+    def engine(self) -> Engine:
+        """Reads and writes the live generation."""
+        if time.monotonic() - self._looked > LOOK_EVERY:
+            self._looked = time.monotonic()
+            if self._engine.superseded():
+                self._open_again()
+        return self._engine
+
+    def _open_again(self) -> None:
+        """Go on with the generation that is live now, and with its encoder."""
+        settings, engine = _opened(self.settings, create=False)
+        if settings.bundle != self.settings.bundle:
+            self.__dict__.pop("encoder", None)
+        before, self._engine, self.settings = self._engine, engine, settings
+        before.close()
+
     def close(self) -> None:
         """Give back files and connections."""
-        self.engine.close()
+        self._engine.close()
         self.catalog.close()
 
     def __enter__(self) -> Self:
@@ -119,12 +157,13 @@ class Collection:
 
     # -- indexing -------------------------------------------------------------------------------------------
 
+    @on_live_vectors
     def index(
         self,
         sources: Sequence[str | Path],
         *,
         options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
-        topics: int | None = None,
+        topics: str | int | None = None,
         refit: bool = False,
         delete_missing: bool = False,
         workers: bool = True,
@@ -135,7 +174,8 @@ class Collection:
 
         Args:
             options: Names of fields, and limits of the readers.
-            topics: How many topics are wanted; None leaves it to the silhouette, or to the topics there are.
+            topics: How many topics are wanted (``40``), found how (``"clusters"``), or both (``"clusters:40"``); what
+                is not said is left to the texts, or as it was.
             refit: Fit the topics again; ids go on where a new topic continues an old one.
             delete_missing: Remove documents that came from these sources and are not in them any more.
             workers: Let workers do the mining, when the settings name a broker.
@@ -145,6 +185,7 @@ class Collection:
         run = self._source_run("index", workers, progress)
         return run.run(sources, options, wanted, wait=wait, progress=progress)
 
+    @on_live_vectors
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
         again = Again.of(self.catalog.dead(self.name))
@@ -164,12 +205,13 @@ class Collection:
 
     # -- somebody else's index ------------------------------------------------------------------------------
 
+    @on_live_vectors
     def enrich(
         self,
         index: str,
         options: EnrichOptions,
         *,
-        topics: int | None = None,
+        topics: str | int | None = None,
         refit: bool = False,
         progress: Progress = no_progress,
     ) -> EnrichReport:
@@ -185,6 +227,7 @@ class Collection:
             SettingsError: The engine is not Elasticsearch.
             NotFound, MappingMismatch, EngineForbidden: The index cannot be enriched; see `UserIndex.open`.
         """
+        Asked.read(topics)
         return self._enriching(index, options, progress).all(topics, refit=refit)
 
     def watch(
@@ -206,6 +249,7 @@ class Collection:
         """
         return self._enriching(index, options, progress).watch(every, pause)
 
+    @on_live_vectors
     def undo_enrich(self, index: str, options: EnrichOptions, *, progress: Progress = no_progress) -> int:
         """Take back from the documents of an index what `enrich` added, and empty this collection.
 
@@ -244,6 +288,7 @@ class Collection:
 
     # -- searching ------------------------------------------------------------------------------------------
 
+    @on_live_vectors
     def search(
         self,
         query: str,
@@ -295,6 +340,7 @@ class Collection:
             return condition
         return Filter("topic", condition.operator, self.topic_id(str(condition.value)))
 
+    @on_live_vectors
     def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
         """Why each hit was found: document id ► its phrases that have a word of the query or are near it."""
         vector = None
@@ -302,12 +348,14 @@ class Collection:
             vector = self.encoder.encode_phrases([results.query])[0]
         return reasons(self.engine, results, vector)
 
+    @on_live_vectors
     def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         """Phrases of the collection by likeness of meaning, without context."""
         if not any(c.isalnum() for c in phrase):
             raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
         return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
 
+    @on_live_vectors
     def phrases_in(
         self, text: str, *, limit: int = 10, filters: Sequence[Filter] = ()
     ) -> list[tuple[MentionRow, float]]:
@@ -415,6 +463,7 @@ class Collection:
         self.engine.write_topics(renamed)
         return next(t for t in renamed if t.id == id_)
 
+    @on_live_vectors
     def merge_topics(
         self, into: str, others: Sequence[str], *, progress: Progress = no_progress
     ) -> tuple[Topic, int]:
@@ -429,6 +478,7 @@ class Collection:
             raise QueryError("Name at least one other topic to merge.")
         with self.catalog.lock(self.name, "indexer topics merge") as lock:
             settle(self.settings, self.catalog)
+            check_live(self.engine)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
             finisher = Finisher(self.engine, self.catalog, self.name, run, self.settings.keyphrases, progress)
             changed = finisher.merge(target, sources)
@@ -440,7 +490,7 @@ class Collection:
     def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
         """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
 
-        After a swap open the collection again: this object goes on with the generation that was live.
+        The whole retrain reads the generation that was live when it began.
         """
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
@@ -536,3 +586,12 @@ class Collection:
     def dead_letters(self) -> list[DeadLetter]:
         """What could not be processed, and why."""
         return self.catalog.dead(self.name)
+
+
+def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
+    """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
+    from models.registry import Registry
+
+    if bundle := live_bundle(settings):
+        settings = settings.model_copy(update={"bundle": bundle})
+    return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

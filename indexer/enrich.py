@@ -103,7 +103,7 @@ class Enricher:
     def _root(self) -> str:
         return self._documents.index.source
 
-    def all(self, report: EnrichReport, *, topics: int | None, refit: bool) -> None:
+    def all(self, report: EnrichReport, *, topics: str | int | None, refit: bool) -> None:
         """Bring all documents up to date."""
         self._try_again()
         self._documents.refresh()
@@ -111,7 +111,7 @@ class Enricher:
         self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
         self._pipeline.remove_missing([self._root], report)
         self._pipeline.mine(report)
-        self._pipeline.finish(report, number=topics, refit=refit)
+        self._pipeline.finish(report, topics, refit=refit)
         self._settle(self._write_back(self._documents.scan(), report, first=True), report)
 
     def some(self, rows: Iterable[UserRow], gone: Iterable[str], report: EnrichReport) -> None:

@@ -13,7 +13,7 @@ from indexer.engines.opening import connected, open_generations
 from indexer.enrich import Enricher, EnrichReport, Pace, Watcher, must_be_elastic
 from indexer.pipeline import Pipeline
 from indexer.progress import Progress
-from indexer.runs import recorded, undisturbed
+from indexer.runs import check_live, recorded, undisturbed
 from indexer.settings import Settings
 from indexer.succession import settle
 
@@ -32,7 +32,7 @@ class Enriching:
         self._options = options
         self._progress = progress
 
-    def all(self, topics: int | None = None, *, refit: bool = False) -> EnrichReport:
+    def all(self, topics: str | int | None = None, *, refit: bool = False) -> EnrichReport:
         """Bring all documents up to date."""
         with self._run(text_field=self._options.text_field, topics=topics) as (enricher, report):
             enricher.all(report, topics=topics, refit=refit)
@@ -84,6 +84,7 @@ class Enriching:
         report = EnrichReport()
         with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
             settle(self._settings, self._catalog)
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             pace = Pace(self._options.throttle)
             enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)

@@ -12,6 +12,7 @@ IndexerError
 │   ├── EngineForbidden      the engine does not let us in, or not do that: password, key, privilege, licence
 │   ├── EngineIncompatible   what answers is no engine, or of a version that this program cannot talk to
 │   ├── MappingMismatch      the index and what the program expects disagree
+│   ├── Superseded           another generation has taken over since the collection was opened
 │   └── WriteRefused         the engine refused documents
 ├── ModelError
 │   ├── BundleMissing
@@ -102,6 +103,10 @@ class EngineIncompatible(SearchError):
 
 class MappingMismatch(SearchError):
     """What is stored and what the program expects disagree, for example on the vector length."""
+
+
+class Superseded(SearchError):
+    """Another generation has become the live one, whose vectors are of another encoder: open the collection again."""
 
 
 class WriteRefused(SearchError):

@@ -15,10 +15,11 @@ from heapq import nsmallest
 
 import numpy as np
 
+from indexer.analysis.finders import DEFAULT, FINDERS, Asked
 from indexer.analysis.keyphrases import choose
 from indexer.analysis.labels import LabelMaker, PhraseCount, label_of
 from indexer.analysis.lineage import TopicShape, trace
-from indexer.analysis.topics import Sample, TopicFit, fit, vote
+from indexer.analysis.topics import Sample, TopicFit, vote
 from indexer.batches import batches
 from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, topic_id, topic_number
 from indexer.catalog.repository import Catalog
@@ -49,6 +50,7 @@ class NamedFit:
     ids: tuple[str, ...]
     asked: int | None  # how many topics were asked for
     lineage: tuple[LineageEntry, ...] = ()
+    finder: str = DEFAULT
 
 
 class Finisher:
@@ -78,19 +80,20 @@ class Finisher:
         self._keyphrases = keyphrases
         self._progress = progress
 
-    def finish(self, timed: Timer, *, number: int | None, refit: bool) -> bool:
+    def finish(self, timed: Timer, asked: Asked, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted anew.
 
         Args:
-            number: How many topics are wanted; None leaves it to the silhouette, or to the fit there is.
+            asked: How topics are found, and how many.
             refit: Fit again even though there are topics.
         """
         live = live_fit(self.catalog, self.collection)
-        new = live is None or refit or number not in (None, live.asked, len(live.ids))
+        new = live is None or refit or not _answers(live, asked)
         if live is None or new:
             with timed("fit topics"):
                 self._progress("fit topics", 0, None)
-                live = self._fit(number, self.engine.topics())
+                finder = asked.finder or (live.finder if live else DEFAULT)
+                live = self._fit(Asked(finder, asked.number), self.engine.topics())
             if live is None:
                 return False
         documents = self._documents(again=new)
@@ -107,7 +110,7 @@ class Finisher:
         self._mark_done(documents, live)
         return new
 
-    def found(self, ancestors: Sequence[Topic], number: int | None) -> NamedFit | None:
+    def found(self, ancestors: Sequence[Topic], asked: Asked) -> NamedFit | None:
         """Fit topics and give them to every document, in a generation that is not live yet; None without phrases.
 
         The catalog learns of them with `install`. Killed and called again, it ends with the same topics.
@@ -115,7 +118,7 @@ class Finisher:
         Args:
             ancestors: The live topics, with centroids in the space of the new generation.
         """
-        named = self._fit(number, ancestors)
+        named = self._fit(asked, ancestors)
         if named is None:
             return None
         documents = self._documents(again=True)
@@ -160,6 +163,7 @@ class Finisher:
                 *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in set(live.ids) - set(others)),
                 *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
             ),
+            live.finder,
         )
         self._save(merged, "", len(documents))
         self._refine(merged, documents)
@@ -178,17 +182,17 @@ class Finisher:
 
     # -- fitting --------------------------------------------------------------------------------------------
 
-    def _fit(self, number: int | None, old: Sequence[Topic]) -> NamedFit | None:
+    def _fit(self, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
         """Fit, and name what continues an old topic after it."""
         ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=_shuffled)
         rows, sample = self._sample(sorted(ids))
         if sample is None:
             return None
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
-        pending = self._pending(fingerprint, number, old)
+        pending = self._pending(fingerprint, asked, old)
         if pending:
             return pending
-        fitted = fit(sample, number)
+        fitted = FINDERS[asked.finder or DEFAULT](sample, asked.number)
         shapes = _shapes(fitted, rows, sample)
         heirs = trace([TopicShape(t.centroid, t.phrases) for t in old], shapes)
         first = self.catalog.next_topic_number(self.collection, len(heirs.born)) if heirs.born else 0
@@ -201,9 +205,8 @@ class Finisher:
             *(LineageEntry(self.run, None, names[n], "born") for n in heirs.new),
             *(LineageEntry(self.run, old[o].id, None, "retired") for o in heirs.retired),
         ]
-        named = NamedFit(
-            self.run, fitted, tuple(names[i] for i in range(len(fitted))), number, tuple(lineage)
-        )
+        in_order = tuple(names[i] for i in range(len(fitted)))
+        named = NamedFit(self.run, fitted, in_order, asked.number, tuple(lineage), asked.finder or DEFAULT)
         self._save(named, fingerprint, len(ids))
         return named
 
@@ -237,16 +240,14 @@ class Finisher:
         for stored in self.engine.documents(ids, vectors=True):
             yield stored, rows.get(stored.document.id, [])
 
-    def _pending(self, fingerprint: str, number: int | None, old: Sequence[Topic]) -> NamedFit | None:
+    def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
         """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
         installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
             info = entry.info
-            if (
-                entry.run not in installed
-                and info.get("sample") == fingerprint
-                and info.get("asked") == number
-            ):
+            same = info.get("sample") == fingerprint and info.get("asked") == asked.number
+            new = entry.run not in installed
+            if new and same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT):
                 named = saved_fit(self.catalog, self.collection, entry.run)
                 if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
                     return named
@@ -256,6 +257,7 @@ class Finisher:
         info = {
             "ids": list(named.ids),
             "asked": named.asked,
+            "finder": named.finder,
             "sample": fingerprint,
             "documents": documents,
             "silhouette": named.fit.silhouette if np.isfinite(named.fit.silhouette) else None,
@@ -406,7 +408,13 @@ def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
 def _named(found: Fit) -> NamedFit:
     lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
     fitted = TopicFit.from_arrays(found.arrays)
-    return NamedFit(found.run, fitted, tuple(found.info["ids"]), found.info.get("asked"), lineage)
+    ids, finder = tuple(found.info["ids"]), found.info.get("finder", DEFAULT)
+    return NamedFit(found.run, fitted, ids, found.info.get("asked"), lineage, finder)
+
+
+def _answers(live: NamedFit, asked: Asked) -> bool:
+    """Whether the topics there are are what is asked for."""
+    return asked.finder in ("", live.finder) and asked.number in (None, live.asked, len(live.ids))
 
 
 def place_rows(named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow]) -> list[str | None]:

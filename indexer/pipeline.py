@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from indexer.analysis.finders import Asked
 from indexer.analysis.topics import load_libraries
 from indexer.batches import batches
 from indexer.catalog.entries import LedgerEntry, Letter, Stage
@@ -221,13 +222,17 @@ class Pipeline:
             self.catalog.mark(self.collection, written.hashes, state="mined", bundle=chunk.bundle)
         report.mined += len(written.hashes)
 
-    def finish(self, report: RunReport, *, number: int | None = None, refit: bool = False) -> None:
-        """Make keyphrases, topics, phrase rows and labels final."""
+    def finish(self, report: RunReport, topics: str | int | None = None, *, refit: bool = False) -> None:
+        """Make keyphrases, topics, phrase rows and labels final.
+
+        Args:
+            topics: See `Asked.read`.
+        """
         self.engine.catch_up()
         finisher = Finisher(
             self.engine, self.catalog, self.collection, report.run, self._keyphrases, self._progress
         )
-        report.new_fit = finisher.finish(report.timed, number=number, refit=refit)
+        report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
         report.topics = len(self.engine.topics())
 
     def _bury(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:

@@ -13,8 +13,11 @@ from typing import Any, Protocol, Self
 
 from threadpoolctl import threadpool_limits
 
+from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter
+from indexer.engines.base import Engine
+from indexer.errors import Superseded
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, count, read
@@ -37,9 +40,12 @@ class Crew(Protocol):
 class Wanted:
     """What a run is to do beside reading its sources; see `Collection.index`."""
 
-    topics: int | None = None
+    topics: str | int | None = None
     refit: bool = False
     delete_missing: bool = False
+
+    def __post_init__(self) -> None:
+        Asked.read(self.topics)  # which is not needed before all is mined, and may be wrong
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class SourceRun:
         given = [absolute(source) for source in sources]
         with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
             settle(self._settings, self._catalog)
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
@@ -149,7 +156,17 @@ class SourceRun:
             self._finish(wanted, report)
 
     def _finish(self, wanted: Wanted, report: RunReport) -> None:
-        self._pipeline.finish(report, number=wanted.topics, refit=wanted.refit)
+        self._pipeline.finish(report, wanted.topics, refit=wanted.refit)
+
+
+def check_live(engine: Engine) -> None:
+    """Under the lock of the collection, before anything is written.
+
+    Raises:
+        Superseded: It was opened before another generation took over, for which the encoder is the wrong one.
+    """
+    if engine.superseded():
+        raise Superseded("Another generation has taken over.", hint="Open the collection again.")
 
 
 @contextmanager

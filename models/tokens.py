@@ -53,6 +53,11 @@ class WordPieces:
         self.suffix: list[int] = probe.ids[words[-1] + 1 :]  # e.g. [SEP]
 
     @property
+    def size(self) -> int:
+        """How many pieces there are; ids lie below."""
+        return int(self._tokenizer.get_vocab_size())
+
+    @property
     def specials(self) -> int:
         """How many special tokens stand around every text."""
         return len(self.prefix) + len(self.suffix)

@@ -6,7 +6,7 @@ adapter.safetensors holds, under the names that the base model uses:
 - ``NAME.delta`` int8 [outputs, inputs], ``NAME.delta_scale`` [outputs]: ``W + delta * delta_scale`` replaces weight NAME,
   each row with its own scale. A full training in a quarter of its size.
 - ``NAME`` alone: replaces weight NAME.
-- ``heads.…``: what stands beside the layers: `KEYPHRASES`, `DOCUMENTS`.
+- ``heads.…``: what stands beside the layers: `KEYPHRASES`, `DOCUMENTS`, `MENTIONS` with `MENTIONS_BIAS`.
 
 Merged once at load, an adapter costs nothing per text.
 """
@@ -27,6 +27,10 @@ DOCUMENTS = (
     "documents"  # the head that the mean of a window is multiplied with: document = mean @ head, [dims, dims]
 )
 KEYPHRASES = "keyphrases"  # the head that weighs phrases against their text: W of SEKE 2022, [dims, dims]
+MENTIONS, MENTIONS_BIAS = (
+    "mentions",
+    "mentions_bias",
+)  # tanh(MENTIONS @ vector + MENTIONS_BIAS), as in UCTopic
 LORA_A, LORA_B, DELTA, DELTA_SCALE, HEADS = ".lora_a", ".lora_b", ".delta", ".delta_scale", "heads."
 PAIRS = {LORA_A: LORA_B, DELTA: DELTA_SCALE}  # first and second of two tensors that belong together
 

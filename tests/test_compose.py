@@ -51,6 +51,17 @@ def test_every_password_has_to_be_given():
     assert not re.search(r"\$\{\w*PASSWORD\w*(:?-|\})", text)  # neither a default nor an empty one
 
 
+def test_without_a_profile_everything_starts_that_a_collection_needs_and_no_more():
+    assert {name for name, service in SERVICES.items() if "profiles" not in service} == {
+        "elasticsearch", "redis", "postgres", "prepare", "encode", "maintain",
+    }  # fmt: skip
+
+
+def test_flower_watches_the_broker_of_the_workers():
+    broker = SERVICES["flower"]["environment"]["CELERY_BROKER_URL"]
+    assert {service["environment"]["INDEXER_BROKER"] for service in OURS.values()} == {broker}
+
+
 def test_what_is_kept_is_kept_in_named_volumes():
     used = {v.split(":")[0] for service in SERVICES.values() for v in service.get("volumes", [])}
     assert used == set(COMPOSE["volumes"])

@@ -21,6 +21,7 @@ from small_parts import PlainPreparer
 from test_collection import made, write
 from test_succession import OtherEncoder
 
+from indexer.analysis.finders import Asked
 from indexer.collection import Collection
 from indexer.engines.opening import open_generations
 from indexer.errors import BundleMissing, CatalogError, NotFound
@@ -54,7 +55,7 @@ class Place:
             recipe = Recipe(bundle, ENCODERS[bundle], tagger="auto", taggers=0, keyphrases=10)
             run = collection.catalog.start_run("main", "retrain", {})
             with closing(Succession(generations, collection.catalog, "main", run, recipe)) as following:
-                following.take_over(following.build(topics))
+                following.take_over(following.build(Asked(number=topics)))
             collection.catalog.finish_run(run, "finished", {"verdict": "swapped"})
 
     def back(

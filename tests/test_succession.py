@@ -10,6 +10,7 @@ import pytest
 from hash_encoder import HashEncoder
 from test_collection import made, write
 
+from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.encoding import Floats
@@ -60,7 +61,7 @@ def test_topics_and_names_survive_another_encoder(collection):
     before = {topic.id: topic.label for topic in collection.topics()}
     placed = first_topics(collection)
     with closing(succession(collection)) as following:
-        named = following.build(3)
+        named = following.build(Asked(number=3))
         assert {s.bundle for s in collection.documents()} == {"hash@00000000+test"}  # nobody has seen it yet
         following.take_over(named)
     with again(collection) as changed:
@@ -78,9 +79,25 @@ def test_topics_and_names_survive_another_encoder(collection):
         assert changed.search("solar wind", mode="words").hits
 
 
+def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
+    encoders = {"minilm-base": OtherEncoder()}
+    monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 0.0)
+    id_ = collection.search("", mode="words").hits[0].stored.document.id
+    text = collection.document(id_).document.content
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    best = collection.search(text, mode="meaning").hits[0]
+    assert best.stored.document.id == id_
+    assert best.score > 0.95  # of vectors of different encoders it would be near 0
+    assert collection.encoder.bundle == "other@00000000+test"
+    report = collection.index([write(tmp_path / "later.jsonl", [{"id": "later", "text": text}])])
+    assert report.bundle == collection.document("later").bundle == "other@00000000+test"
+
+
 def test_what_happens_meanwhile_is_there_afterwards(collection, tmp_path):
     with closing(succession(collection)) as following:
-        named = following.build(3)
+        named = following.build(Asked(number=3))
         records = made(36)[1:]  # one is gone, six are new
         records[4]["text"] = "A solar flare hit the magnetic field of the earth."
         collection.index([write(tmp_path / "docs.jsonl", records)], delete_missing=True)
@@ -106,12 +123,12 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
     with monkeypatch.context() as patch, closing(succession(collection)) as following:
         patch.setattr(Succession, "_ancestors", dies)
         with pytest.raises(Killed):
-            following.build(3)
+            following.build(Asked(number=3))
     assert [one.state for one in generations(collection).all()] == ["live", "unfinished"]
     encoder = OtherEncoder()
     with closing(succession(collection)) as following:
         monkeypatch.setattr(following, "_recipe", Recipe("minilm-base", lambda: encoder, "auto", 0, 10))
-        following.take_over(following.build(3))
+        following.take_over(following.build(Asked(number=3)))
     assert encoder.windows == []  # no document was encoded again
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
 
@@ -129,7 +146,7 @@ def test_a_leftover_of_another_bundle_is_removed(collection):
 def test_killed_after_the_switch_the_catalog_is_told_later(collection, monkeypatch):
     monkeypatch.setattr("indexer.succession.complete", lambda *_: False)
     with closing(succession(collection)) as following:
-        following.take_over(following.build(3))
+        following.take_over(following.build(Asked(number=3)))
     assert collection.catalog.live_fit("main").run != following._run
     assert complete(generations(collection), collection.catalog, "main")
     assert not complete(generations(collection), collection.catalog, "main")  # nothing is left to do
@@ -145,7 +162,7 @@ def test_before_the_switch_nothing_of_it_shows(collection, monkeypatch):
         raise EngineUnavailable("gone")
 
     with closing(succession(collection)) as following:
-        named = following.build(3)
+        named = following.build(Asked(number=3))
         monkeypatch.setattr(following._generations.__class__, "switch", fails)
         with pytest.raises(EngineUnavailable):
             following.take_over(named)

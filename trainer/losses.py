@@ -101,3 +101,63 @@ def triplet(anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: fl
     near = (anchors - positives).square().sum(dim=-1)  # [batch]
     far = (anchors.unsqueeze(1) - negatives).square().sum(dim=-1)  # [batch, n]
     return F.relu(near.unsqueeze(1) - far + margin).mean()
+
+
+def triplet_by_distance(
+    anchors: Tensor, positives: Tensor, negatives: Tensor, *, margin: float = 1.0
+) -> Tensor:
+    """How far each positive is from being nearer than its negative, by a margin (Phrase-BERT, EMNLP 2021, equation 1).
+
+    Args:
+        anchors, positives, negatives: float [batch, dims].
+        margin: In the unit of the vectors, whose length counts.
+
+    Returns:
+        float [], mean over rows; Euclidean distances.
+    """
+    near = (anchors - positives).norm(dim=-1)  # [batch]
+    far = (anchors - negatives).norm(dim=-1)
+    return F.relu(near - far + margin).mean()
+
+
+def nt_xent(one: Tensor, other: Tensor, *, temperature: float) -> Tensor:
+    """Row i of each view against all other rows of both views (NT-Xent; HS-GC 2024, equations 3 to 5, and 10 and 11).
+
+    Args:
+        one, other: float [batch, dims], two views of the same things; scaled to unit length here.
+        temperature: What the cosines are divided by.
+
+    Returns:
+        float [], mean over the 2 * batch rows; ln(2 * batch - 1) when all rows are alike.
+    """
+    both = F.normalize(torch.cat([one, other]), dim=-1)  # [2 * batch, dims]
+    scores = both @ both.T / temperature
+    scores = scores.masked_fill(torch.eye(len(both), dtype=torch.bool, device=both.device), -torch.inf)
+    target = torch.arange(len(both), device=both.device).roll(len(one))  # the other view of each row
+    return F.cross_entropy(scores, target)
+
+
+def local_centres(vectors: Tensor, labels: Tensor, number: int) -> Tensor:
+    """Centres of the clusters in one batch (HS-GC 2024, equations 6 and 7).
+
+    Args:
+        vectors: float [batch, dims]. labels: int [batch], 0 to `number` - 1.
+
+    Returns:
+        float [number, dims], unit length; 0 for a cluster that the batch does not have.
+    """
+    sums = torch.zeros(number, vectors.shape[1], dtype=vectors.dtype, device=vectors.device)
+    return F.normalize(sums.index_add(0, labels, vectors), dim=-1)
+
+
+def global_centres(before: Tensor, local: Tensor, *, momentum: float) -> Tensor:
+    """Centres as the batches so far have left them, a little nearer to those of this one (HS-GC 2024, equation 9).
+
+    Args:
+        before: float [clusters, dims]. local: float [clusters, dims], from `local_centres`.
+
+    Returns:
+        float [clusters, dims]; a cluster that the batch does not have stays where it was.
+    """
+    there = local.detach().abs().sum(dim=-1, keepdim=True) > 0  # [clusters, 1]
+    return torch.where(there, momentum * before + (1 - momentum) * local, before)

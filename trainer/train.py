@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -16,13 +15,9 @@ from typing import Literal
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
 
-from indexer.errors import InputError
 from indexer.progress import Progress, no_progress
-from indexer.readers import ReadOptions, read
-from indexer.records import Document
-from models.bundle import ADAPTER, TRAINING, Bundle, write_bundle
+from models.bundle import Bundle
 from models.hardware import physical_cores
 from models.network import Network
 from models.registry import Registry
@@ -30,17 +25,21 @@ from models.tokens import WordPieces
 from models.weights import DOCUMENTS, HEADS, KEYPHRASES, read_heads
 from trainer.adapters import Tensors, adapter_of, add_lora, only_layers
 from trainer.ccl import ClusterContrast
-from trainer.curve import draw
-from trainer.loop import Recipe, Step, TrainConfig, train
+from trainer.loop import Recipe, TrainConfig
 from trainer.mining import Mined, found_in, given_mentions, mine
 from trainer.pairs import Mix, PairSampler
 from trainer.partners import Partners
+from trainer.phrase_bert import PhraseBert
 from trainer.seke import KeyphraseContrast
 from trainer.settle import settle
+from trainer.triplets import TripletSampler
 from trainer.uctopic import UCTopic
+from trainer.work import documents_of, hashed, run, stamp, write
 
 BATCH = 96  # pairs
+TRIPLES = 16  # of each lesson of Phrase-BERT; the paper's
 CCL_RATE = SEKE_RATE = 1e-5  # learning rates; the papers'
+PHRASE_BERT_RATE = 2e-5  # the same
 TARGET_SHARE = 0.5  # of the batches, when there is a target; less where that would be
 TARGET_EPOCHS = 5  # or more for each phrase that two of its texts have: a small one is learned by heart
 KEPT_TEXTS = 6_000  # whose document vectors should stay
@@ -49,8 +48,8 @@ WINDOWS = 2_000  # whole ones, by which documents are settled too
 SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
-RecipeName = Literal["uctopic", "ccl", "seke"]
-TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE"}
+RecipeName = Literal["uctopic", "ccl", "seke", "phrase-bert"]
+TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE", "phrase-bert": "Phrase-BERT"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ class Order:
 
     Attributes:
         name: Of the new bundle.
-        recipe: ``uctopic`` (pairs), ``ccl`` (clusters of the last source) or ``seke`` (keyphrases).
+        recipe: ``uctopic`` (pairs), ``ccl`` (clusters of the last source), ``seke`` (keyphrases) or ``phrase-bert``
+            (phrases alone).
         clusters: For CCL.
         whole: For SEKE: whether the encoder is trained too, or the weights of phrases alone.
         lora: Rank of LoRA; 0 trains the layers whole.
@@ -125,6 +125,8 @@ def train_bundle(
     work = mined.parent / f"{order.name}-{asked}"  # a killed run goes on in the same place
     work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
+    if order.recipe == "phrase-bert":
+        base = _pooled_as_texts(base)
     network = Network(base)
     if order.lora:
         add_lora(network, order.lora)
@@ -136,7 +138,7 @@ def train_bundle(
     if config.budget_s:  # which is for everything, mining too
         left = config.budget_s - (time.perf_counter() - began) - SETTLING_SHARE * config.budget_s
         config = replace(config, budget_s=max(1.0, left))
-    steps = _run(recipe, network, config, work, progress)
+    steps = run(recipe, network, config, work, progress)
     if order.recipe != "seke":  # which moves documents on purpose
         progress("settle", 0, None)
         kept = _kept_texts(mix, words, order.config.seed)[::SETTLED_BY]
@@ -147,6 +149,7 @@ def train_bundle(
     bundle = replace(
         base,
         name=order.name,
+        base=base.base_beside,
         about=f"{TITLES[order.recipe]} on {base.name}: {_named(sources)}.",
         licence=order.licence or base.licence,
         adapter={"scale": 1.0},
@@ -163,7 +166,7 @@ def train_bundle(
         "batch": BATCH,
         "versions": {name: metadata.version(name) for name in ("indexer", "torch", "transformers")},
     }
-    registered = registry.add(_write(weights, bundle, said, steps, work))
+    registered = registry.add(write(weights, bundle, said, steps, work))
     shutil.rmtree(work)
     if not keep_mined:
         shutil.rmtree(mined)
@@ -177,8 +180,24 @@ def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: 
     if order.recipe == "seke":
         pieces = base.window_tokens
         return KeyphraseContrast(network, words, mix.sources, pieces=pieces, encoder=order.whole, seed=seed)
+    if order.recipe == "phrase-bert":
+        triplets = TripletSampler(
+            mix.sources, mix.shares, words, size=TRIPLES, specials=base.pooling.phrase_specials, seed=seed
+        )
+        return PhraseBert(network, words, triplets, _kept_texts(mix, words, seed), seed=seed)
     pairs = PairSampler(mix, words, size=BATCH, seed=seed)
     return UCTopic(network, words, pairs, _kept_texts(mix, words, seed), seed=seed)
+
+
+def _pooled_as_texts(base: Bundle) -> Bundle:
+    """The bundle with vectors of phrases pooled as those of texts are: a mean over the last layer, as in the paper."""
+    pooling = base.pooling
+    return replace(
+        base,
+        pooling=replace(
+            pooling, span_layers=pooling.document_layers, phrase_specials=pooling.document_specials
+        ),
+    )
 
 
 def _heads(network: Network, recipe: Recipe) -> Tensors:
@@ -219,28 +238,17 @@ def shares(general: Sequence[Mined], targets: Sequence[Mined], steps: int) -> li
 
 def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
     """One source on disk; `given`: its mentions are known."""
-    folder = folder / _hash([_stamp(path), given, tagger])
+    folder = folder / hashed([stamp(path), given, tagger])
     if not (folder / "done").exists():
         progress("mine", 0, None)
         found = (
             given_mentions([path])
             if given
-            else found_in(_documents(path), tagger=tagger, workers=physical_cores())
+            else found_in(documents_of(path), tagger=tagger, workers=physical_cores())
         )
         mine(found, folder)
         (folder / "done").touch()
     return Mined.open(folder)
-
-
-def _hash(said: object) -> str:
-    return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:12]
-
-
-def _documents(path: Path) -> Iterator[Document]:
-    """The documents of a source; what cannot be read is left out, as `indexer index` would tell."""
-    for item in read([path], ReadOptions()):
-        if not isinstance(item, InputError):
-            yield item
 
 
 def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
@@ -269,58 +277,10 @@ def _windows(mix: Mix, words: WordPieces, pieces: int) -> list[list[int]]:
     return [[*words.prefix, *ids[:pieces].tolist(), *words.suffix] for ids in words.ids(texts)]
 
 
-def _run(
-    recipe: Recipe, network: Network, config: TrainConfig, work: Path, progress: Progress
-) -> list[dict[str, float | None]]:
-    """Train with a checkpoint at each dev score, and keep the curve beside it. The last weights stay."""
-    curve = work / "curve.json"
-    log: list[dict[str, float | None]] = json.loads(curve.read_text()) if curve.exists() else []
-    for step in train(recipe, network, config, work / "checkpoint.pt"):
-        log = [*log[: step.number - 1], _entry(step)]
-        if step.score is not None:
-            curve.write_text(json.dumps(log))
-        progress(f"train: loss {step.loss:.3f}", step.number, step.of)
-    return log
-
-
-def _entry(step: Step) -> dict[str, float | None]:
-    return {
-        "step": step.number,
-        "loss": round(step.loss, 5),
-        "seconds": round(step.seconds, 1),
-        "score": step.score,
-    }
-
-
-def _write(
-    weights: Tensors,
-    bundle: Bundle,
-    said: dict[str, object],
-    steps: list[dict[str, float | None]],
-    work: Path,
-) -> Path:
-    folder = work / "bundle"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    save_file(weights, folder / ADAPTER)
-    (folder / ADAPTER).chmod(0o644)  # written for its owner alone
-    write_bundle(bundle, folder)
-    (folder / "curve.json").write_text(json.dumps(steps) + "\n")
-    draw(steps, folder / "curve.png")
-    (folder / TRAINING).write_text(json.dumps(said, indent=2) + "\n")
-    return folder
-
-
 def _asked(base: Bundle, sources: Sources, order: Order) -> str:
     """Changes with the order, the base, the files and the version of the program."""
-    files = [[_stamp(path) for path in part] for part in (sources.corpus, sources.target, sources.mentions)]
-    return _hash([base.fingerprint, asdict(order), files, metadata.version("indexer")])
-
-
-def _stamp(path: Path) -> list[list[object]]:
-    """Names, times and sizes of a file, or of all files of a folder."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [[str(file.resolve()), file.stat().st_mtime, file.stat().st_size] for file in files]
+    files = [[stamp(path) for path in part] for part in (sources.corpus, sources.target, sources.mentions)]
+    return hashed([base.fingerprint, asdict(order), files, metadata.version("indexer")])
 
 
 def _named(sources: Sources) -> str:

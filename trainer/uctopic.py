@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.encoder import MENTION_PIECES
 from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import different_phrases, info_nce, kept_as_before
@@ -51,20 +52,7 @@ class UCTopic:
         self.network = network
         self._padding = words.padding
         self._pairs = pairs
-        self._documents = documents
-        self._seed = seed
-        with torch.inference_mode():
-            network.eval()
-            self._before = (
-                torch.cat(
-                    [
-                        self._document_vectors(documents[at : at + GROUP])
-                        for at in range(0, len(documents), GROUP)
-                    ]
-                ).clone()
-                if documents
-                else torch.zeros(0, network.dims)
-            )
+        self._keeper = Keeper(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""
@@ -76,15 +64,7 @@ class UCTopic:
         vectors = embed(self.network, [*batch.anchors, *batch.positives], self._padding)
         anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]
         allowed = different_phrases(batch.phrases).to(vectors.device)
-        loss = info_nce(anchors, positives, allowed)
-        if len(self._documents):
-            draw = np.random.default_rng([self._seed, step, 1])
-            chosen = draw.choice(
-                len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False
-            )
-            now = self._document_vectors([self._documents[at] for at in chosen.tolist()])
-            loss = loss + KEEP_WEIGHT * kept_as_before(now, self._before[chosen].to(now.device).clone())
-        return loss
+        return info_nce(anchors, positives, allowed) + KEEP_WEIGHT * self._keeper.loss(step)
 
     def score(self) -> float:
         """Share of held-back anchors whose positive is the nearest in its batch, less what documents have moved."""
@@ -104,8 +84,38 @@ class UCTopic:
             total += len(anchors)
         return right / total
 
-    def _document_vectors(self, documents: Sequence[Sequence[int]]) -> Tensor:
-        return document_vectors(self.network, documents, self._padding)
+
+class Keeper:
+    """Holds document vectors where they were when it was made.
+
+    Args:
+        documents: Word pieces of texts, special ones included; without any, nothing is held.
+    """
+
+    def __init__(
+        self, network: Network, padding: int, documents: Sequence[Sequence[int]], *, seed: int
+    ) -> None:
+        self._network = network
+        self._padding = padding
+        self._documents = documents
+        self._seed = seed
+        network.eval()
+        with torch.inference_mode():
+            parts = [
+                document_vectors(network, documents[at : at + GROUP], padding)
+                for at in range(0, len(documents), GROUP)
+            ]
+            self._before = torch.cat(parts).clone() if parts else torch.zeros(0, network.dims)
+
+    def loss(self, step: int) -> Tensor:
+        """How far some of them have moved: float []."""
+        if not len(self._documents):
+            return torch.zeros((), device=device_of(self._network))
+        draw = np.random.default_rng([self._seed, step, 1])
+        chosen = draw.choice(len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False)
+        texts = [self._documents[at] for at in chosen.tolist()]
+        now = document_vectors(self._network, texts, self._padding)
+        return kept_as_before(now, self._before[chosen].to(now.device).clone())
 
 
 def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> Tensor:
@@ -118,22 +128,41 @@ def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: 
 
 
 def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
-    """Mean of the token vectors of each view's mention: float [views, dims], in the order given."""
+    """Vector of each view's mention: float [views, dims], in the order given.
+
+    The mean of its word pieces; for a bundle whose mentions are entities, the entity that stands there.
+    """
     order = sorted(range(len(views)), key=lambda at: len(views[at].ids))
     found: list[Tensor] = []
     device = device_of(network)
     for start in range(0, len(order), GROUP):
         some = [views[at] for at in order[start : start + GROUP]]
         ids, mask = padded([view.ids for view in some], padding)
-        inside = torch.zeros(ids.shape)
-        for row, view in enumerate(some):
-            inside[row, view.first : view.last] = 1 / (view.last - view.first)
-        mask, inside = mask.to(device), inside.to(device)
+        ids, mask = ids.to(device), mask.to(device)
+        places = places_of(some).to(device) if network.pooling.mentions == "entities" else None
         with fast(device):
-            _, tokens, _ = network(ids.to(device), mask, mask.float(), mask.float(), attention=False)
-        found.append(torch.einsum("bl,bld->bd", inside, tokens.float()))  # tokens: [group, length, dims]
+            _, tokens, _ = network(ids, mask, mask.float(), mask.float(), entities=places, attention=False)
+        if places is None:
+            inside = torch.zeros(ids.shape)
+            for row, view in enumerate(some):
+                inside[row, view.first : view.last] = 1 / (view.last - view.first)
+            found.append(
+                torch.einsum("bl,bld->bd", inside.to(device), tokens.float())
+            )  # [group, length, dims]
+        else:
+            found.append(tokens[:, 0].float())
     back = torch.tensor(np.argsort(order), device=device)
     return torch.cat(found)[back]
+
+
+def places_of(views: Sequence[View]) -> Tensor:
+    """Where the mention of each view stands, as one entity: int [views, 1, pieces], padded with -1."""
+    most = min(MENTION_PIECES, max(view.last - view.first for view in views))
+    places = torch.full((len(views), 1, most), -1)
+    for row, view in enumerate(views):
+        length = min(most, view.last - view.first)
+        places[row, 0, :length] = torch.arange(view.first, view.first + length)
+    return places
 
 
 def padded(texts: Sequence[np.ndarray], padding: int) -> tuple[Tensor, Tensor]:

@@ -62,7 +62,7 @@ def _finish_alone(resources: Resources, run: Run) -> None:
         pipeline = Pipeline(engine, catalog, run.collection, _no_encoder, keyphrases=options["keyphrases"])
         report = RunReport(run=run.id)
         with threadpool_limits(1, user_api="blas"):
-            pipeline.finish(report, number=options["topics"], refit=options["refit"])
+            pipeline.finish(report, options["topics"], refit=options["refit"])
     except IndexerError as error:  # the next look tries again
         logger.warning("run_not_finished", run=run.id, reason=str(error))
         return

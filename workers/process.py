@@ -38,7 +38,7 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
     sender = Sender(settings, app)
     add_tasks(app, resources, sender)
     # Gossip and mingle are conversations between workers that we do not need, and after which a worker may be silent
-    # for ever when Redis was restarted (celery#8030).
+    # for ever when Redis was restarted (celery#8030). Heartbeats are for Flower: without them a worker sends no events.
     worker = app.Worker(
         queues=[name_of(queue, settings)],
         pool="solo",
@@ -46,7 +46,6 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
         hostname=f"{name}@{os.uname().nodename}",
         without_gossip=True,
         without_mingle=True,
-        without_heartbeat=True,
         loglevel="WARNING",
         quiet=True,
     )

@@ -45,13 +45,15 @@ def processes(
     """What to start for these queues.
 
     Args:
-        concurrency: Processes for each queue; None: one, and for `encode` one for each GPU. Only one ever maintains.
+        concurrency: Processes for each queue; None: one, and for `encode` one for each GPU, or else two: while one waits
+            for the engine to write, the other encodes. Only one ever maintains.
         threads: CPU threads of this machine; encoding processes share them.
         gpus: Their names as CUDA_VISIBLE_DEVICES has them. Each encoding process sees one of them.
     """
     found: list[Process] = []
+    usual = {"encode": len(gpus) or min(2, threads)}
     for queue in queues:
-        number = 1 if queue == "maintain" else concurrency or (len(gpus) if queue == "encode" and gpus else 1)
+        number = 1 if queue == "maintain" else concurrency or usual.get(queue, 1)
         for at in range(number):
             environment = _share(at, number, threads, gpus) if queue == "encode" else {}
             found.append(Process(queue, at + 1, environment))

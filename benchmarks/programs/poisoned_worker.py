@@ -16,13 +16,14 @@ POISON = "zzpoisonzz"
 
 def main(arguments: list[str]) -> int:
     from indexer.settings import load_settings
+    from models.hardware import physical_cores
     from workers import process
     from workers.queues import STARTED_BY_DEFAULT, processes
     from workers.supervisor import Supervisor
 
     if not arguments:
         command = [sys.executable, str(Path(__file__))]
-        started = processes(STARTED_BY_DEFAULT, None, load_settings().threads, [])
+        started = processes(STARTED_BY_DEFAULT, None, load_settings().threads or physical_cores(), [])
         Supervisor(started, {}, command=command).run()
         return 0
     import models.load

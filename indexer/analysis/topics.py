@@ -68,6 +68,7 @@ class TopicFit:
         mean: float32 [dims]; projection: float32 [dims, p]: mixture ► (mixture - mean) @ projection, scaled to length 1.
         mapped: float32 [k, p], unit length. centroids: float32 [k, dims], in the encoder's space, unit length.
         reach: The least cosine at which a phrase still belongs to its nearest topic.
+        share: Of the document's vector in the mixture; 1: the document alone decides.
         silhouette: Of the sample, -1 to 1; NaN where it is not defined.
     """
 
@@ -77,6 +78,7 @@ class TopicFit:
     centroids: Floats
     reach: float
     silhouette: float = float("nan")
+    share: float = DOCUMENT_SHARE
 
     def __len__(self) -> int:
         return len(self.mapped)
@@ -87,7 +89,7 @@ class TopicFit:
         Args:
             vectors: float32 [n, dims]. document: float32 [dims] or [n, dims].
         """
-        similarity = _mapped(_mixed(vectors, document), self.mean, self.projection) @ self.mapped.T  # [n, k]
+        similarity = self.likeness(vectors, document)
         order = np.argsort(-similarity, axis=1, kind="stable")
         rows = np.arange(len(similarity))
         best = order[:, 0]
@@ -101,6 +103,12 @@ class TopicFit:
             margin=margin.astype(np.float32),
         )
 
+    def likeness(self, vectors: Floats, document: Floats) -> Floats:
+        """Cosine of phrases to the centroids in the mapped space: float32 [n, k]; arguments as for `place`."""
+        mixtures = _mixed(vectors, document, self.share)
+        found: Floats = _mapped(mixtures, self.mean, self.projection) @ self.mapped.T
+        return found
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For the catalog."""
         return {
@@ -110,6 +118,7 @@ class TopicFit:
             "centroids": self.centroids,
             "reach": np.array([self.reach], np.float32),
             "silhouette": np.array([self.silhouette], np.float32),
+            "share": np.array([self.share], np.float32),
         }
 
     @classmethod
@@ -122,6 +131,9 @@ class TopicFit:
             centroids=arrays["centroids"],
             reach=float(arrays["reach"][0]),
             silhouette=float(arrays["silhouette"][0]),
+            share=float(arrays["share"][0])
+            if "share" in arrays
+            else DOCUMENT_SHARE,  # fits before version 0.2 lack it
         )
 
 
@@ -131,34 +143,67 @@ def load_libraries() -> None:
     import sklearn.metrics  # noqa: F401
 
 
+@dataclass(frozen=True)
+class Space:
+    """Where the topics of a sample are looked for: phrases mixed with their documents, centred and projected.
+
+    Attributes:
+        mean, projection: As in `TopicFit`.
+        points: float32 [n, p], the phrases of the sample there, unit length.
+        share: Of the document's vector in the mixture.
+    """
+
+    sample: Sample
+    mean: Floats
+    projection: Floats
+    points: Floats
+    share: float
+
+    @classmethod
+    def of(cls, sample: Sample, share: float = DOCUMENT_SHARE) -> Space:
+        """The leading principal components of the mixtures."""
+        mixtures = _mixed(sample.vectors, sample.documents[sample.document], share)
+        mean, projection = _principal(mixtures)
+        return cls(sample, mean, projection, _mapped(mixtures, mean, projection), share)
+
+    def number(self, asked: int | None) -> int:
+        """How many topics to look for: as many as asked for, or by silhouette; never more than documents."""
+        most = min(len(self.sample.documents), len(np.unique(self.points, axis=0)))
+        return min(asked or _best_number(self.points, self.sample), most)
+
+    def fit(self, topics: Floats) -> TopicFit:
+        """The fit with these directions: float32 [k, p], unit length."""
+        similarity = self.points @ topics.T  # [n, k]
+        labels = np.argmax(similarity, axis=1)
+        return TopicFit(
+            mean=self.mean,
+            projection=self.projection,
+            mapped=topics,
+            centroids=means(self.sample.vectors, self.sample.weights, labels, len(topics)),
+            reach=_reach(similarity.max(axis=1), self.sample.document),
+            silhouette=_silhouette(self.points, labels, _one_per_document(self.sample)),
+            share=self.share,
+        )
+
+
 def fit(sample: Sample, number: int | None = None) -> TopicFit:
     """Fit topics to a sample; the same sample gives the same fit.
 
     Args:
         number: How many topics; None chooses by silhouette. Never more than there are documents.
     """
-    mixtures = _mixed(sample.vectors, sample.documents[sample.document])
-    mean, projection = _principal(mixtures)
-    points = _mapped(mixtures, mean, projection)
-    most = min(len(sample.documents), len(np.unique(points, axis=0)))
-    number = min(number or _best_number(points, sample), most)
+    space = Space.of(sample)
+    number = space.number(number)
     one = _one_per_document(sample)
-    found = [_clusters(points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)]
+    found = [
+        _clusters(space.points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)
+    ]
     # By silhouette, not by tightness: tight clusters may cut a topic in two and leave two others together.
-    mapped, labels = max(found, key=lambda clusters: _silhouette(points, clusters[1], one))
-    nearest = np.sum(points * mapped[labels], axis=1)
-    return TopicFit(
-        mean=mean,
-        projection=projection,
-        mapped=mapped,
-        centroids=_means(sample.vectors, sample.weights, labels, len(mapped)),
-        reach=_reach(nearest, sample.document),
-        silhouette=_silhouette(points, labels, one),
-    )
+    return space.fit(max(found, key=lambda clusters: _silhouette(space.points, clusters[1], one))[0])
 
 
-def _mixed(vectors: Floats, document: Floats) -> Floats:
-    return unit((1 - DOCUMENT_SHARE) * vectors + DOCUMENT_SHARE * document)
+def _mixed(vectors: Floats, document: Floats, share: float = DOCUMENT_SHARE) -> Floats:
+    return unit((1 - share) * vectors + share * document)
 
 
 def _principal(mixtures: Floats) -> tuple[Floats, Floats]:
@@ -186,7 +231,8 @@ def _clusters(
     return centroids, np.argmax(points @ centroids.T, axis=1)
 
 
-def _means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: int) -> Floats:
+def means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: int) -> Floats:
+    """Weighted mean of the vectors of each label, at unit length: float32 [number, dims]."""
     sums = np.zeros((number, vectors.shape[1]), np.float32)
     np.add.at(sums, labels, vectors * weights[:, None])
     return unit(sums)

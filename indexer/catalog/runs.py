@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import RowMapping, insert, select, update
@@ -86,16 +87,17 @@ class Runs(Locks):
                 raise NotFound(f"There is no run '{id}'.")
 
     def run(self, id: str) -> Run:
-        """One run.
+        """One run. A running one that has ended without a word reads as interrupted, as in `runs`.
 
         Raises:
             NotFound: There is no such run.
         """
         with self._reading() as connection:
             row = connection.execute(select(R.__table__).where(R.id == id)).mappings().first()
+            held = self._held_tokens(connection)
         if row is None:
             raise NotFound(f"There is no run '{id}'.")
-        return _run(row)
+        return _run(row, held)
 
     def runs(self, collection: str, limit: int = 20, *, kinds: Sequence[str] = ()) -> list[Run]:
         """The last runs, newest first.
@@ -107,7 +109,8 @@ class Runs(Locks):
         if kinds:
             query = query.where(R.kind.in_(kinds))
         with self._reading() as connection:
-            return [_run(row) for row in connection.execute(query).mappings()]
+            held = self._held_tokens(connection)
+            return [_run(row, held) for row in connection.execute(query).mappings()]
 
     def run_kinds(self, ids: Collection[str]) -> dict[str, str]:
         """Run ► kind, of those that there are."""
@@ -127,11 +130,7 @@ class Runs(Locks):
         with self._writing() as connection:
             rows = connection.execute(query).mappings().all()
             held = self._held_tokens(connection)
-            dead = [
-                row["id"]
-                for row in rows
-                if _process(row).is_probably_dead() or (row["lock_token"] and row["lock_token"] not in held)
-            ]
+            dead = [row["id"] for row in rows if _is_over(row, held)]
             if dead:
                 connection.execute(
                     update(R).where(R.id.in_(dead)).values(state="interrupted", finished_at=now())
@@ -152,9 +151,12 @@ _last = 0
 _lock = threading.Lock()
 
 
-def _process(row: RowMapping) -> Process:
-    return Process(row["pid"], row["host"], row["boot"], row["birth"])
+def _is_over(row: RowMapping, held: set[str]) -> bool:
+    """Whether nobody works on a running run any more; `held` are the tokens of the locks that are held."""
+    process = Process(row["pid"], row["host"], row["boot"], row["birth"])
+    return process.is_probably_dead() or bool(row["lock_token"] and row["lock_token"] not in held)
 
 
-def _run(row: RowMapping) -> Run:
-    return Run(**{name: row[name] for name in Run.__dataclass_fields__})
+def _run(row: RowMapping, held: set[str]) -> Run:
+    run = Run(**{name: row[name] for name in Run.__dataclass_fields__})
+    return replace(run, state="interrupted") if run.state == "running" and _is_over(row, held) else run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.finders import topics_option
 from indexer.cli.text import count, print_json, say, warn
 from indexer.cli.work import working
 
@@ -25,8 +26,7 @@ LOOK_EVERY = 30.0  # seconds
 @click.option("--into", metavar="NAME", default="indexer", show_default=True,
               help="Name of the object that is added to each document.")  # fmt: skip
 @click.option("--no-vector", is_flag=True, help="Leave out the document's vector.")
-@click.option("--topics", type=click.IntRange(min=2), metavar="N",
-              help="About how many topics to find.  [default: as many as suit the texts]")  # fmt: skip
+@topics_option
 @click.option("--throttle", type=click.FloatRange(min=0, min_open=True), metavar="N",
               help="Write to at most so many documents a second.")  # fmt: skip
 @click.option("--watch", is_flag=True, help="Go on, and keep up with new, changed and deleted documents.")
@@ -43,7 +43,7 @@ def enrich(
     fields: tuple[str, ...],
     into: str,
     no_vector: bool,
-    topics: int | None,
+    topics: str | None,
     throttle: float | None,
     watch: bool,
     every: float,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.finders import topics_option
 from indexer.cli.reading import reading_options, sources_argument
 from indexer.cli.text import count, duration, near, print_json, say, warn
 from indexer.cli.work import working
@@ -23,8 +24,7 @@ ENOUGH_FOR_A_RATE = 100  # documents; before that, most of the time goes into st
 @command()
 @sources_argument
 @reading_options
-@click.option("--topics", type=click.IntRange(min=2), metavar="N",
-              help="About how many topics to find.  [default: as many as suit the texts]")  # fmt: skip
+@topics_option
 @click.option("--refit-topics", is_flag=True, help="Find the topics anew; ids go on where a topic does.")
 @click.option("--delete-missing", is_flag=True,
               help="Remove documents that came from these sources and are not in them any more.")  # fmt: skip
@@ -37,7 +37,7 @@ def index(
     app: App,
     sources: tuple[Path, ...],
     options: ReadOptions,
-    topics: int | None,
+    topics: str | None,
     refit_topics: bool,
     delete_missing: bool,
     no_workers: bool,

@@ -18,7 +18,7 @@ import click
 from indexer.cli.root import main
 
 WIDTH = 98  # what click leaves for text on a terminal of a hundred columns
-BLOCK = re.compile(r"<!-- help: ?(?P<name>[a-z ]*?) ?-->\n(?:```text\n.*?\n```\n)?", re.DOTALL)
+BLOCK = re.compile(r"<!-- help: ?(?P<name>[a-z -]*?) ?-->\n(?:```text\n.*?\n```\n)?", re.DOTALL)
 
 
 def commands() -> Iterator[str]:

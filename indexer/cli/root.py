@@ -16,6 +16,7 @@ SECTIONS = {
         "index": "indexer.cli.index:index",
         "enrich": "indexer.cli.enrich:enrich",
         "plan": "indexer.cli.plan:plan",
+        "compare": "indexer.cli.compare:compare",
         "retry": "indexer.cli.retry:retry",
     },
     "Find": {

@@ -26,7 +26,7 @@ def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str
 @click.option("--queue", "queues", default="prepare,encode,maintain", show_default=True, callback=_queues,
               metavar="NAME[,NAME]", help="What to work on: prepare, encode, maintain, train.")  # fmt: skip
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
-              help="Processes for each queue.  [default: one; for encode one for each GPU]")  # fmt: skip
+              help="Processes for each queue.  [default: one; for encode one for each GPU, or two]")  # fmt: skip
 @pass_app
 def worker(app: App, queues: tuple[Any, ...], concurrency: int | None) -> None:
     """Do the work that indexer index hands over, on this machine.

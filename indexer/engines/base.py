@@ -226,6 +226,10 @@ class Engine(Protocol):
         """Give back the space of overwritten and removed rows, and refresh statistics. May be left out."""
         ...
 
+    def superseded(self) -> bool:
+        """Whether another generation is live by now than the one that this was opened on."""
+        ...
+
     def patient(self) -> AbstractContextManager[None]:
         """Inside, requests wait some minutes for a server that is away: for runs, where nobody sits and waits."""
         ...

@@ -60,7 +60,7 @@ class Generations(Protocol):
     def switch(self, number: int) -> None:
         """Make a generation the live one; the one before is kept. The same again changes nothing.
 
-        Whoever has the collection open must open it again, except on Elasticsearch with the same bundle.
+        Engines that were open before learn it from `Engine.superseded`; `Collection` opens them again.
 
         Raises:
             MappingMismatch: The generation is not complete.

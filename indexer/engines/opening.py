@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from indexer.engines.base import Engine
@@ -36,8 +37,9 @@ def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine
                 hint="Make one: indexer index SOURCE. Or name another place: --home PATH",
             )
         settings.make_home()
-        folder = live_folder(settings.collection_folder)
-        engine = LocalEngine(folder, dims, language=settings.language)
+        live = partial(live_folder, settings.collection_folder)
+        folder = live()
+        engine = LocalEngine(folder, dims, language=settings.language, live=live)
         if new:
             note(folder, settings.bundle)
         return engine

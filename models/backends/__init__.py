@@ -23,12 +23,15 @@ class Batch:
         mask: int64 [batch, length]; 1 for a token, 0 for padding.
         words: float32 [batch, length]; 1 for a word piece, 0 for special tokens and padding.
         shares: float32 [batch, length], weight of each token in the document vector; a row sums to 1.
+        entities: int64 [batch, mentions, pieces], for bundles whose mentions are entities: the places in the row
+            that each mention takes, padded with -1. None for the others.
     """
 
     ids: Ints
     mask: Ints
     words: Floats
     shares: Floats
+    entities: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class Output:
 
     Attributes:
         document: float32 [batch, dims], mean over tokens of the bundle's document layers. Not normalised.
-        tokens: float32 [batch, length, dims], mean of the bundle's span layers.
+        tokens: float32 [batch, length, dims], mean of the bundle's span layers; with `Batch.entities`
+            [batch, mentions, dims], of the entities.
         received: float32 [batch, length], attention that each word piece gets from the other word pieces
             and itself, summed over heads and layers; 0 for special tokens and padding.
     """

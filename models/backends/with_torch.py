@@ -48,8 +48,11 @@ class TorchBackend:
 
     def run(self, batch: Batch, *, attention: bool = True) -> Output:
         arrays = (batch.ids, batch.mask, batch.words, batch.shares)
+        entities = None if batch.entities is None else torch.from_numpy(batch.entities).to(self._device)
         with torch.inference_mode():
             parts = self._network(
-                *(torch.from_numpy(array).to(self._device) for array in arrays), attention=attention
+                *(torch.from_numpy(array).to(self._device) for array in arrays),
+                entities=entities,
+                attention=attention,
             )
             return Output(*(part.float().cpu().numpy() for part in parts))

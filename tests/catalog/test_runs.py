@@ -69,6 +69,15 @@ def test_a_run_of_a_dead_process_is_marked_interrupted(
     assert catalog.run(dead).finished_at is not None
 
 
+def test_a_killed_run_is_read_as_interrupted_before_anybody_has_marked_it(
+    catalog: Catalog, url: str, start_process: Start
+) -> None:
+    start_process(lambda: start_one(url))()
+    (dead,) = catalog.runs("main")
+    assert (dead.state, dead.finished_at) == ("interrupted", None)  # when it ended, nobody knows
+    assert catalog.run(dead.id).state == "interrupted"
+
+
 def test_a_detached_run_outlives_its_process(catalog: Catalog, url: str, start_process: Start) -> None:
     start_process(lambda: start_one(url, detached=True))()
     assert catalog.interrupted_runs() == []
@@ -79,6 +88,8 @@ def test_a_run_ends_with_its_lock_wherever_it_ran(catalog: Catalog) -> None:
     with catalog.lock("main", "indexer index") as lock:
         id_ = catalog.start_run("main", "index", {}, lock=lock, detached=True)  # detached: no pid to look at
         assert catalog.interrupted_runs() == []
+        assert catalog.run(id_).state == "running"
+    assert catalog.run(id_).state == "interrupted"
     assert [run.id for run in catalog.interrupted_runs()] == [id_]
 
 

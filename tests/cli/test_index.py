@@ -162,3 +162,11 @@ def test_plan_knows_what_is_there_already(run, home, tmp_path, corpus, write):
 def test_plan_of_standard_input(run, home, corpus):
     lines = "".join(json.dumps(record) + "\n" for record in corpus(3))
     assert run("plan", "-", home=home, input=lines).stdout.startswith("3 documents: 3 new")
+
+
+def test_topics_that_cannot_be_found_so_are_refused_before_any_work(run, home, tmp_path, corpus, write):
+    write(tmp_path / "docs.jsonl", corpus(6))
+    result = run("index", "docs.jsonl", "--topics", "magic:40", home=home)
+    assert result.exit_code == 2
+    assert "The topics asked for are 'magic:40'" in result.stderr
+    assert not home.exists()

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 from small_parts import WideHashEncoder
 
+from indexer.analysis.finders import Asked
 from indexer.catalog import BundleEntry
 from indexer.collection import Collection
 from indexer.engines.opening import open_generations
@@ -47,7 +48,7 @@ def swapped(indexed, home):
         recipe = Recipe("minilm-base", WideHashEncoder, tagger="auto", taggers=0, keyphrases=10)
         run = collection.catalog.start_run("main", "retrain", {})
         with closing(Succession(generations, collection.catalog, "main", run, recipe)) as following:
-            following.take_over(following.build(5))
+            following.take_over(following.build(Asked(number=5)))
         collection.catalog.finish_run(run, "finished", {"verdict": "swapped", "reason": "It is better."})
         collection.catalog.save_bundle(
             "main", BundleEntry("minilm-base", "", parent="minilm-phrases", scores=JUDGED)

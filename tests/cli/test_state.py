@@ -117,6 +117,19 @@ def test_doctor_notices_dead_letters_and_lost_documents(run, states, home, index
     assert found["counts"]["found"] == "the engine has 21 documents, the catalog knows of 20"
 
 
+def test_status_shows_that_a_run_was_killed(run, home, indexed):
+    shutil.copytree(indexed, home)
+    from indexer.catalog import Catalog
+
+    with (
+        Catalog.open(f"sqlite:///{home}/catalog.sqlite") as catalog,
+        catalog.lock("main", "indexer index") as lock,
+    ):
+        catalog.start_run("main", "index", {}, lock=lock)
+        assert as_json(run("status", "--json", home=home))["last_runs"][0]["state"] == "running"
+    assert as_json(run("status", "--json", home=home))["last_runs"][0]["state"] == "interrupted"
+
+
 def test_doctor_notices_an_interrupted_run(states, home, indexed):
     shutil.copytree(indexed, home)
     from indexer.catalog import Catalog

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.generations import Generations
 from indexer.engines.local import LocalEngine
-from indexer.engines.local.generations import LocalGenerations
+from indexer.engines.local.generations import LocalGenerations, live_folder
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ Opener = Callable[[Path], AbstractContextManager[Opened]]
 def _local() -> Iterator[Opener]:
     @contextmanager
     def opened(folder: Path) -> Iterator[Opened]:
-        engine = LocalEngine(folder / "collection", DIMS)
-        yield Opened(engine, LocalGenerations(folder / "collection"))
+        root = folder / "collection"
+        engine = LocalEngine(root, DIMS, live=partial(live_folder, root))
+        yield Opened(engine, LocalGenerations(root))
         engine.close()
 
     yield opened

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
 from contract_rows import DIMS, document, mention, mined, phrase, topic
 
 from indexer.engines.base import Clause, SearchRequest, WordQuery
-from indexer.errors import NotFound, SearchError
+from indexer.errors import NotFound, SearchError, Superseded
 
 WORD = SearchRequest(words=WordQuery((Clause("plain"),)))
 
@@ -63,6 +63,31 @@ def test_a_new_generation_is_seen_by_nobody_until_it_takes_over_and_the_old_one_
     (first, second) = generations.all()
     assert (first.dims, second.dims, second.bundle) == (DIMS, 16, "new")
     assert first.bytes > 0
+
+
+def test_who_had_it_open_learns_that_another_one_has_taken_over(engine, generations):
+    fill(engine, "a")
+    assert not engine.superseded()
+    with closing(generations.make(DIMS, bundle="new")) as following:
+        fill(following, "a")
+        following.write_phrases([phrase("y")])
+    assert not engine.superseded()
+    generations.switch(2)
+    assert engine.superseded()
+    generations.switch(1)
+    assert not engine.superseded()
+
+
+def test_a_vector_never_meets_those_of_another_encoder(engine, generations):
+    fill(engine, "a")
+    with closing(generations.make(DIMS, bundle="new")) as following:
+        fill(following, "b")
+    generations.switch(2)
+    vector = phrase("x").vector
+    with suppress(Superseded):  # which says: open it again
+        assert engine.search(SearchRequest(vector=vector)).meaning.ids == ("a",)
+    with suppress(Superseded):
+        assert [row.document_id for row, _ in engine.nearest_mentions(vector)] == ["a"]
 
 
 def test_what_was_left_unfinished_stands_in_the_way_until_it_is_removed(engine, generations):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.pooling import normalised, pool, touched
+from models.pooling import normalised, pool, sums, touched
 from models.tokens import Pieces
 
 # "heat pumps": heat [0, 4), pump [5, 9), s [9, 10)
@@ -34,11 +34,18 @@ def test_touched_gives_an_empty_range_between_pieces():
     assert first >= last
 
 
+TOKENS = floats([3, 0], [0, 1], [0, 3])
+RECEIVED = floats(1, 2, 4)
+
+
+def pooled(*spans: tuple[int, int]):
+    pieces = touched(PIECES, spans)
+    return pool(pieces, len(PIECES), floats(0, 5), sums(pieces, TOKENS), RECEIVED)
+
+
 def test_pool_by_hand():
-    tokens = floats([3, 0], [0, 1], [0, 3])
-    received = floats(1, 2, 4)
-    encoding = pool(PIECES, ((0, 4), (5, 10), (0, 10)), floats(0, 5), tokens, received)
-    # Means: (3, 0); (0, 2); (1, 4/3), whose length is 5/3.
+    encoding = pooled((0, 4), (5, 10), (0, 10))
+    # Sums: (3, 0); (0, 4); (3, 4), whose length is 5.
     assert encoding.mentions == pytest.approx(floats([1, 0], [0, 1], [0.6, 0.8]))
     assert encoding.attention == pytest.approx([1, 6, 7])
     assert encoding.document == pytest.approx([0, 1])
@@ -49,13 +56,13 @@ def test_pool_by_hand():
 
 
 def test_pool_gives_a_span_without_tokens_the_document():
-    encoding = pool(PIECES, ((4, 5),), floats(0, 5), floats([3, 0], [0, 1], [0, 3]), floats(1, 2, 4))
+    encoding = pooled((4, 5))
     assert encoding.mentions == pytest.approx(floats([0, 1]))
     assert encoding.attention.tolist() == [0]
 
 
 def test_pool_without_spans_has_empty_arrays():
-    encoding = pool(PIECES, (), floats(0, 5), floats([3, 0], [0, 1], [0, 3]), floats(1, 2, 4))
+    encoding = pooled()
     assert encoding.mentions.shape == (0, 2)
     assert encoding.attention.shape == (0,)
 

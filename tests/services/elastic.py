@@ -27,7 +27,8 @@ from elasticsearch import Elasticsearch
 from services.distribution import VERSIONS, Distribution, unpacked
 
 STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
-HEAP = "512m"
+# The quick compiler is enough for a server that lives for a minute; it has no vector instructions.
+SHORT_LIVED = "-Xms512m -Xmx512m -XX:TieredStopAtLevel=1"
 GUARD = Path(__file__).parent / "guard.py"
 
 Run = Callable[..., None]
@@ -94,6 +95,7 @@ def started(
     *,
     setup: Callable[[Path, Run], None] | None = None,
     certificates: Path | None = None,
+    java: str = SHORT_LIVED,
 ) -> Iterator[Server]:
     """Start a server with an empty data folder, as another user when we are root; leave nothing behind.
 
@@ -102,6 +104,7 @@ def started(
         setup: Called before the start with the configuration folder and a function that runs a program of the
             distribution: name, arguments, and what to type into it.
         certificates: PEM file of the authority, when the server speaks TLS.
+        java: Options of the Java machine.
     """
     folder = Path(tempfile.mkdtemp(prefix="indexer-elasticsearch-"))
     try:
@@ -113,8 +116,7 @@ def started(
             "ES_JAVA_HOME": str(distribution.java),
             "ES_PATH_CONF": str(folder / "config"),
             "ES_TMPDIR": str(folder / "tmp"),
-            # The quick compiler is enough for a server that lives for a minute.
-            "ES_JAVA_OPTS": f"-Xms{HEAP} -Xmx{HEAP} -XX:TieredStopAtLevel=1",
+            "ES_JAVA_OPTS": java,
         }
 
         def run(program: str, arguments: Sequence[str], given: str = "") -> None:

@@ -3,7 +3,16 @@ import math
 import pytest
 import torch
 
-from trainer.losses import cluster_contrast, different_phrases, info_nce, kept_as_before, triplet
+from trainer.losses import (
+    cluster_contrast,
+    different_phrases,
+    global_centres,
+    info_nce,
+    kept_as_before,
+    local_centres,
+    nt_xent,
+    triplet,
+)
 
 E = torch.eye(3)
 
@@ -72,3 +81,40 @@ def test_triplet_by_hand():
     assert triplet(anchors, positives, negatives, margin=0.5).item() == pytest.approx((0 + 0.5) / 2)
     # The positive at a right angle: 2 - 2 + 0.5 and 2 - 0 + 0.5.
     assert triplet(anchors, E[1:2], negatives, margin=0.5).item() == pytest.approx((0.5 + 2.5) / 2)
+
+
+def test_nt_xent_by_hand():
+    # Each row has its own other view at cosine 1, and both views of the other row at cosine 0.
+    expected = -math.log(math.e / (math.e + 2))
+    assert nt_xent(E[:2], 3 * E[:2], temperature=1).item() == pytest.approx(expected)
+
+
+def test_nt_xent_of_rows_that_are_alike_is_that_of_guessing():
+    assert nt_xent(torch.ones(4, 3), torch.ones(4, 3), temperature=0.7).item() == pytest.approx(math.log(7))
+
+
+def test_nt_xent_takes_the_temperature():
+    # Other views at cosine 0, the own at 1 / 0.5 = 2.
+    assert nt_xent(E[:2], E[:2], temperature=0.5).item() == pytest.approx(
+        -math.log(math.e**2 / (math.e**2 + 2))
+    )
+
+
+def test_local_centres_by_hand():
+    vectors = torch.tensor([[3.0, 0.0], [0.0, 4.0], [0.0, 2.0]])
+    centres = local_centres(vectors, torch.tensor([0, 0, 2]), 3)
+    # (3, 0) + (0, 4) has the length 5; nothing is of cluster 1.
+    assert torch.allclose(centres, torch.tensor([[0.6, 0.8], [0.0, 0.0], [0.0, 1.0]]))
+
+
+def test_global_centres_by_hand():
+    before = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    local = torch.tensor([[0.0, 1.0], [0.0, 0.0]])  # the batch has nothing of the second
+    moved = global_centres(before, local, momentum=0.9)
+    assert torch.allclose(moved, torch.tensor([[0.9, 0.1], [0.0, 1.0]]))
+
+
+def test_global_centres_learn_from_this_batch_alone():
+    local = E[:2].clone().requires_grad_()
+    global_centres(E[1:], local, momentum=0.9)[0, 0].backward()
+    assert torch.allclose(local.grad, torch.tensor([[0.1, 0, 0], [0, 0, 0]]))

@@ -117,7 +117,7 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr("trainer.train.time.perf_counter", lambda: next(clock))
-    monkeypatch.setattr("trainer.train.train", spy)
+    monkeypatch.setattr("trainer.work.train", spy)
     order = Order("mine", replace(CONFIG, budget_s=250), threads=1)
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)

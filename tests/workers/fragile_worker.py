@@ -40,7 +40,7 @@ class FragilePreparer(PlainPreparer):
 def main(arguments):
     if set(arguments) <= set(QUEUES):
         command = [sys.executable, str(Path(__file__))]
-        threads = load_settings().threads
+        threads = load_settings().threads or 1
         Supervisor(processes(arguments, None, threads, []), {}, command=command).run()
         return 0
     import indexer.text.parallel

@@ -9,10 +9,15 @@ def names(started):
     return [process.name for process in started]
 
 
-def test_one_process_for_each_queue():
+def test_one_process_for_each_queue_and_a_second_encoder_for_while_the_first_one_writes():
     started = processes(["prepare", "encode", "maintain"], None, 8, [])
-    assert names(started) == ["prepare-1", "encode-1", "maintain-1"]
-    assert all(process.environment == {} for process in started)
+    assert names(started) == ["prepare-1", "encode-1", "encode-2", "maintain-1"]
+    assert [process.environment.get("INDEXER_THREADS") for process in started] == [None, "4", "4", None]
+
+
+def test_one_core_has_one_encoder():
+    (started,) = processes(["encode"], None, 1, [])
+    assert started.environment == {}
 
 
 def test_encoders_share_the_cores_and_only_one_maintains():

@@ -24,14 +24,20 @@ from indexer.settings import Settings
 class Miner(Protocol):
     """What a measurement needs of `indexer.collection.Collection`, which stands above this layer."""
 
-    engine: Engine
     settings: Settings
+
+    @property
+    def engine(self) -> Engine: ...
 
     @property
     def encoder(self) -> Encoder: ...
 
     def index(
-        self, sources: Sequence[str | Path], *, topics: int | None = None, progress: Progress = no_progress
+        self,
+        sources: Sequence[str | Path],
+        *,
+        topics: str | int | None = None,
+        progress: Progress = no_progress,
     ) -> RunReport: ...
 
     def topics(self) -> list[Topic]: ...
@@ -60,7 +66,7 @@ def mine(
     documents: Sequence[Document],
     *,
     titles: bool = True,
-    topics: int | None = None,
+    topics: str | int | None = None,
     progress: Progress = no_progress,
 ) -> None:
     """Index these documents, title and text, nothing else.
@@ -68,7 +74,7 @@ def mine(
     Args:
         collection: An empty one.
         titles: False leaves the titles out.
-        topics: How many are wanted; None leaves it to the silhouette.
+        topics: How many are wanted, and how they are found; see `Collection.index`.
 
     Raises:
         InputError: A document could not be mined: the figures would be those of another file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from indexer.batches import batches
 from indexer.encoding import Encoder
 from indexer.progress import Progress, no_progress
-from trainer.evaluation.clustering import kmeans, numbered, scored
+from trainer.evaluation.clustering import Clusters, kmeans, numbered, scored
 from trainer.evaluation.lines import Line, read_lines
 from trainer.evaluation.table import Published, Table, known
 
@@ -34,6 +34,7 @@ def evaluate_texts(
     path: Path,
     *,
     encoder: Encoder,
+    others: Mapping[str, Sequence[Encoder]] | None = None,
     seeds: Sequence[int] = range(5),
     limit: int | None = None,
     progress: Progress = no_progress,
@@ -42,7 +43,9 @@ def evaluate_texts(
 
     Args:
         path: JSON Lines (.gz or not) with ``text`` and ``label``.
-        seeds: One clustering each.
+        others: Further rows by their name; the last one is what this task is about. Several encoders in a row are
+            trainings with other seeds.
+        seeds: One clustering of each encoder each.
         limit: Only the first so many texts.
 
     Raises:
@@ -51,11 +54,10 @@ def evaluate_texts(
     pairs = read_lines(path, _labelled, limit)
     gold = numbered([label for _, label in pairs])
     labels = int(gold.max()) + 1
-    parts = []
-    for some in batches((text for text, _ in pairs), CHUNK):
-        parts.append(encoder.encode_texts(some))
-        progress("evaluate", sum(map(len, parts)), len(pairs))
-    vectors = np.concatenate(parts)
+    rows = {
+        name: scored(gold, _clusterings([text for text, _ in pairs], labels, encoders, seeds, progress))
+        for name, encoders in {"K-means": [encoder], **(others or {})}.items()
+    }
     return Table(
         task="texts",
         data=str(path),
@@ -63,10 +65,32 @@ def evaluate_texts(
         bundle=encoder.bundle,
         protocol=PROTOCOL,
         seeds=seeds,
-        rows={"K-means": scored(gold, [kmeans(vectors, labels, seed) for seed in seeds])},
-        main="K-means",
+        rows=rows,
+        main=[*rows][-1],
         published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
     )
+
+
+def number_of_labels(path: Path) -> int:
+    """The true number of clusters, which the papers give to their methods."""
+    return len({label for _, label in read_lines(path, _labelled, None)})
+
+
+def _clusterings(
+    texts: Sequence[str],
+    number: int,
+    encoders: Sequence[Encoder],
+    seeds: Sequence[int],
+    progress: Progress,
+) -> Iterator[Clusters]:
+    """K-means on the vectors of each encoder, once for each seed."""
+    for encoder in encoders:
+        parts = []
+        for some in batches(texts, CHUNK):
+            parts.append(encoder.encode_texts(some))
+            progress("evaluate", sum(map(len, parts)), len(texts))
+        vectors = np.concatenate(parts)
+        yield from (kmeans(vectors, number, seed) for seed in seeds)
 
 
 def _labelled(line: Line) -> tuple[str, str]:

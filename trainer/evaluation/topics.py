@@ -73,7 +73,7 @@ def evaluate_topics(
     collection: Miner,
     path: Path,
     *,
-    number: int | None = None,
+    asked: str | int | None = None,
     limit: int | None = None,
     progress: Progress = no_progress,
 ) -> TopicTable:
@@ -82,14 +82,14 @@ def evaluate_topics(
     Args:
         collection: An empty one.
         path: Anything that can be indexed; the field ``label`` of a document is what people say it is about.
-        number: How many topics are wanted; None leaves it to the silhouette.
+        asked: How topics are found, and how many; see `Collection.index`.
         limit: Only the first so many documents.
 
     Raises:
         InputError: A record cannot be used.
     """
     documents = read_documents(path, limit)
-    mine(collection, documents, topics=number, progress=progress)
+    mine(collection, documents, topics=asked, progress=progress)
     progress("evaluate", 0, None)
     topics = collection.topics()
     phrases = [topic.phrases[: coherence.LEADING] for topic in topics]
@@ -125,7 +125,7 @@ def evaluate_topics(
         seeds=(SEED, *(KMEANS_SEEDS if PLAIN in rows else ())),
         more={
             "resamples": RESAMPLES,
-            "asked": number,
+            "asked": asked,
             "labels": len({str(label) for label in labels if label is not None}),
             "labelled": sum(label is not None for label in labels),
             "by_topic": [_as_plain(topic, by_topic, at) for at, topic in enumerate(topics)],

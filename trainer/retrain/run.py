@@ -10,17 +10,18 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from indexer.analysis.finders import Asked
 from indexer.catalog.entries import BundleEntry, RunState
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
-from indexer.errors import IndexerError
+from indexer.errors import CatalogError, IndexerError
 from indexer.finish import live_fit
 from indexer.progress import Progress, no_progress
 from indexer.settings import Settings
@@ -38,6 +39,8 @@ from trainer.retrain.snapshot import documents_of, fingerprint, sampled, write_s
 PROBE_DOCUMENTS = 400
 PROBE_SHARE = 4  # one document in so many at most: the others are to be learned from
 SNAPSHOT_DOCUMENTS = 20_000
+LONGEST_WAIT = 3_600.0  # seconds for others to finish indexing before the switch
+LOOK_EVERY = 2.0  # seconds
 ASKED = ("method", "budget", "seed", "dry_run")  # the same of the same documents is not done twice
 Verdict = Literal["swapped", "nothing", "refused", "accepted"]  # accepted: a dry run would have swapped
 
@@ -242,15 +245,46 @@ class Retrainer:
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
-            named = following.build(before.asked or len(set(before.ids)) if before else None)
+            asked = Asked(before.finder, before.asked or len(set(before.ids))) if before else Asked()
+            named = following.build(asked)
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
-            with self._catalog.lock(self._name, "indexer retrain"):
+            with self._alone():
                 following.take_over(named)
                 prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", bundle.name
         report.reason = f"{bundle.name} has taken over as generation {report.generation}."
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The lock of the collection, once nobody indexes: what workers still mine belongs to the live generation.
+
+        Raises:
+            CatalogError: Somebody has gone on for longer than we wait.
+        """
+        until = time.monotonic() + LONGEST_WAIT
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(self._catalog.lock(self._name, "indexer retrain"))
+                    self._refuse_workers()
+                    break
+                except CatalogError as error:
+                    held.close()
+                    if "holder" not in error.facts or time.monotonic() > until:
+                        raise
+                    self._progress("wait", 0, None)
+                    time.sleep(LOOK_EVERY)
+            yield
+
+    def _refuse_workers(self) -> None:
+        if runs := self._catalog.open_runs(self._name):
+            raise CatalogError(
+                f"Workers are indexing into collection '{self._name}'.",
+                hint="What was built is kept: run indexer retrain again when they are through.",
+                holder=runs[0].id,
+            )
 
 
 def _best(found: dict[str, tuple[Bundle, Measured]], judged: dict[str, Report], *, force: bool) -> str | None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, limit_option, show
+from indexer.cli.finders import topics_option
 from indexer.cli.work import working
 
 
 @command()
 @data_option("Documents, as for indexer index; maybe with a field label.")
-@click.option("--topics", "number", type=click.IntRange(min=2), metavar="N",
-              help="About how many topics to find.  [default: as many as suit the texts]")  # fmt: skip
+@topics_option
 @limit_option("documents")
 @json_option
 @pass_app
-def topics(app: App, data: Path, number: int | None, limit: int | None, as_json: bool) -> None:
+def topics(app: App, data: Path, topics: str | None, limit: int | None, as_json: bool) -> None:
     """Find the topics of a file and measure how good they are.
 
     The file is indexed into a collection that is removed again. Measured without labels: whether a topic's
@@ -35,5 +33,5 @@ def topics(app: App, data: Path, number: int | None, limit: int | None, as_json:
 
     settings = app.settings()
     with working(app, resumable=False) as progress, app.aside(settings) as collection:
-        found = evaluate_topics(collection, data, number=number, limit=limit, progress=progress)
+        found = evaluate_topics(collection, data, asked=topics, limit=limit, progress=progress)
     show(found, as_json=as_json)

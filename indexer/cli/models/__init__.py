@@ -11,6 +11,7 @@ SECTIONS = {
     "Commands": {
         "list": f"{HERE}.listing:list_",
         "show": f"{HERE}.show:show",
+        "import": f"{HERE}.importing:import_",
         "remove": f"{HERE}.remove:remove",
     }
 }
@@ -18,7 +19,7 @@ SECTIONS = {
 
 @click.group(cls=Group, sections=SECTIONS, default="list")
 def models() -> None:
-    """List, show and remove encoders (bundles).
+    """List, show, import and remove encoders (bundles).
 
     A bundle is an encoder on disk: a base model, what training has changed in it, and where it comes from.
     Some are shipped with the program; others lie in the home.
@@ -27,4 +28,5 @@ def models() -> None:
     Examples:
       indexer models
       indexer models show minilm-base
+      indexer models import downloads/luke-base --name luke
     """

@@ -9,7 +9,9 @@ from indexer.cli.app import Group
 SECTIONS = {
     "Recipes": {
         "uctopic": "indexer.cli.train.uctopic:uctopic",
+        "phrase-bert": "indexer.cli.train.phrase_bert:phrase_bert",
         "keyphrases": "indexer.cli.train.keyphrases:keyphrases",
+        "hs-gc": "indexer.cli.train.hsgc:hs_gc",
     }
 }
 

@@ -14,6 +14,7 @@ from indexer.cli.text import print_json, say
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
+    from models.bundle import Bundle
     from trainer.train import Order, Sources
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,6 +75,11 @@ def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) ->
     with working(app) as progress:
         base = Registry(settings.home).get(settings.bundle)
         bundle = train_bundle(base, sources, order, home=settings.home, progress=progress)
+    say_trained(app, bundle, as_json=as_json)
+
+
+def say_trained(app: App, bundle: Bundle, *, as_json: bool) -> None:
+    """Tell what came out, and what to do with it."""
     if as_json:
         print_json({"name": bundle.name, "folder": str(bundle.folder), "scores": dict(bundle.scores)})
         return

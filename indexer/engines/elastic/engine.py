@@ -22,7 +22,7 @@ from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.checkup import Problem, problems
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names, prepare
+from indexer.engines.elastic.indices import Names, prepare, standing_at
 from indexer.engines.elastic.marks import Marks
 from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
@@ -83,7 +83,7 @@ class ElasticEngine:
         self.names = names or Names.of(prefix, collection)
         self.dims = dims
         self._cluster = cluster
-        self._vector_index = prepare(
+        self._standing = prepare(
             cluster,
             self.names,
             dims,
@@ -143,6 +143,11 @@ class ElasticEngine:
     def compact(self) -> None:
         """Remove mentions that a killed writer left behind. The server merges segments by itself."""
         self._writer.sweep()
+
+    def superseded(self) -> bool:
+        return (
+            standing_at(self._cluster, self.names.documents) != self._standing.indices[self.names.documents]
+        )
 
     def patient(self) -> AbstractContextManager[None]:
         return self._cluster.patient()
@@ -278,7 +283,7 @@ class ElasticEngine:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         self._fresh.refresh(self.names.documents)
-        return search.search(self._cluster, self.names, request, self.dims, self._vector_index)
+        return search.search(self._cluster, self.names, request, self.dims, self._standing)
 
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
@@ -299,11 +304,11 @@ class ElasticEngine:
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.phrases)
-        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._vector_index)
+        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._standing)
 
     def nearest_mentions(
         self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
     ) -> list[tuple[MentionRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.mentions, self.names.documents)
-        return mentions.nearest(self._cluster, self.names, vector, limit, filters, self._vector_index)
+        return mentions.nearest(self._cluster, self.names, vector, limit, filters, self._standing)

@@ -11,7 +11,7 @@ from elasticsearch import BadRequestError
 
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.problems import translated
-from indexer.errors import MappingMismatch, NotFound, SearchError
+from indexer.errors import MappingMismatch, NotFound, SearchError, Superseded
 from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
 
@@ -84,6 +84,29 @@ class Names:
         return [self.alias(kind) for kind in KINDS]
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What stood behind the aliases when the collection was opened.
+
+    Attributes:
+        vector_index: How the vectors are searched.
+        indices: Alias ► index.
+    """
+
+    vector_index: str
+    indices: Mapping[str, str]
+
+    def same(self, alias: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Hits of a search by vector, if they are of the index whose encoder made that vector.
+
+        Raises:
+            Superseded: The alias has moved on. All hits of one search are of one index.
+        """
+        if hits and hits[0]["_index"] != self.indices[alias]:
+            raise Superseded(f"'{alias}' leads to another generation now.", hint="Open the collection again.")
+        return hits
+
+
 def prepare(
     cluster: Cluster,
     names: Names,
@@ -93,14 +116,11 @@ def prepare(
     bundle: str,
     vector_index: VectorIndex,
     language: str,
-) -> str:
+) -> Standing:
     """Make the indices that are missing, and check all of them.
 
     Each index is made together with its alias, so a process that is killed here leaves nothing half made; two that
     do this at once make each index once.
-
-    Returns:
-        How the vectors of the collection are searched.
 
     Raises:
         NotFound: There is no collection, and none is to be made.
@@ -125,15 +145,25 @@ def prepare(
                 f"The collection '{names.stem}' at {cluster.where} has no index '{alias}'.",
                 hint="Index again: indexer index SOURCE makes what is missing.",
             )
-        _check(names, kind, there[alias], dims, language)
-    return str(there[names.documents]["_meta"]["vector_index"])
+        _check(names, kind, there[alias][1], dims, language)
+    searched = str(there[names.documents][1]["_meta"]["vector_index"])
+    return Standing(searched, {alias: index for alias, (index, _) in there.items()})
 
 
-def _mappings(cluster: Cluster, names: Names) -> dict[str, Mapping[str, Any]]:
-    """Alias ► mapping of the index that it points at."""
+def standing_at(cluster: Cluster, alias: str) -> str:
+    """The index that an alias, or its own name, leads to; empty when there is none."""
+    lenient = cluster.client.options(ignore_status=404)
+    found = cluster.ask(lenient.indices.get_alias, index=alias)
+    return next(
+        (index for index, entry in found.items() if isinstance(entry, dict) and "aliases" in entry), ""
+    )
+
+
+def _mappings(cluster: Cluster, names: Names) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Alias ► the index that it points at, and its mapping."""
     if names.number:
         found = cluster.ask(cluster.client.indices.get_mapping, index=names.all)
-        return {index: entry["mappings"] for index, entry in found.items()}
+        return {index: (index, entry["mappings"]) for index, entry in found.items()}
     # Of several names, those that are missing make it a 404, with the others in the body all the same.
     lenient = cluster.client.options(ignore_status=404)
     answer = cluster.ask(lenient.indices.get_alias, name=names.all)
@@ -146,7 +176,7 @@ def _mappings(cluster: Cluster, names: Names) -> dict[str, Mapping[str, Any]]:
         return {}
     mappings = cluster.ask(cluster.client.indices.get_mapping, index=list(aliases))
     return {
-        alias: mappings[index]["mappings"]
+        alias: (index, mappings[index]["mappings"])
         for index, held in aliases.items()
         for alias in held
         if alias in names.all

@@ -11,7 +11,7 @@ from indexer.batches import batches
 from indexer.engines.base import Filter
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.indices import Names, Standing
 from indexer.engines.elastic.reading import PAGE, by_id, stream, vector_of
 from indexer.engines.elastic.rows import Choice, Row
 from indexer.engines.elastic.search import DEEPEST, cosine, near_rows
@@ -80,7 +80,7 @@ def _choices(cluster: Cluster, names: Names, documents: Iterable[str]) -> dict[s
 
 
 def nearest(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, filters: Sequence[Filter], vector_index: str
+    cluster: Cluster, names: Names, vector: Vector, limit: int, filters: Sequence[Filter], standing: Standing
 ) -> list[tuple[MentionRow, float]]:
     """Mention rows by cosine. Filters on the user's fields are a part of the search, those on topics and keyphrases
     become one by the ids of their documents."""
@@ -91,12 +91,10 @@ def nearest(
         ids = _under(cluster, names, filters)
         if len(ids) > MOST_JOINED:
             # So many documents pass that enough of the nearest rows are theirs.
-            near = near_rows(
-                cluster, names.mentions, vector, DEEPEST, conditions, vector_index, vectors=False
-            )
+            near = near_rows(cluster, names.mentions, vector, DEEPEST, conditions, standing, vectors=False)
             ids = _passing(cluster, names, near, filters, limit)
         conditions = [*conditions, {"terms": {"document_id": ids}}]
-    hits = near_rows(cluster, names.mentions, vector, limit, conditions, vector_index)
+    hits = near_rows(cluster, names.mentions, vector, limit, conditions, standing)
     scores = {(hit["_source"]["document_id"], hit["_source"]["phrase_id"]): cosine(hit) for hit in hits}
     found = list(_joined(cluster, names, ((hit, vector_of(hit)) for hit in hits)))
     ranked = [(row, scores[row.document_id, row.phrase_id]) for row in found]

@@ -24,7 +24,7 @@ from indexer.engines.base import (
 )
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.indices import Names, Standing
 from indexer.engines.elastic.reading import NEVER_IN_SOURCE, stream, vector_of
 from indexer.engines.fragments import marks_in, pieces, worth
 from indexer.engines.storable import restored
@@ -46,7 +46,7 @@ Query = dict[str, Any]
 
 
 def search(
-    cluster: Cluster, names: Names, request: SearchRequest, dims: int, vector_index: str
+    cluster: Cluster, names: Names, request: SearchRequest, dims: int, standing: Standing
 ) -> SearchAnswer:
     conditions = queries.of_filters(request.filters)
     limit = max(0, min(request.limit, DEEPEST))
@@ -71,7 +71,7 @@ def search(
         having = {"bool": {"filter": [*conditions, {"exists": {"field": "vector"}}]}}
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
         if limit:
-            nearest = _nearest(request.vector, limit, conditions, vector_index)
+            nearest = _nearest(request.vector, limit, conditions, standing.vector_index)
             searches.append((names.documents, {**nearest, "_source": False}))
     answers = cluster.search_many(searches)
     words = meaning = None
@@ -82,7 +82,8 @@ def search(
         counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
-        best = [(-cosine(hit), hit["_id"]) for hit in answers[1]["hits"]["hits"]] if limit else []
+        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if limit else []
+        best = [(-cosine(hit), hit["_id"]) for hit in hits]
         best.sort()
         meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
     return SearchAnswer(words, meaning, counts)
@@ -182,9 +183,9 @@ def checked(vector: Vector, dims: int) -> None:
 
 
 def nearest_phrases(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, vector_index: str
+    cluster: Cluster, names: Names, vector: Vector, limit: int, standing: Standing
 ) -> list[tuple[PhraseRow, float]]:
-    hits = near_rows(cluster, names.phrases, vector, limit, [], vector_index)
+    hits = near_rows(cluster, names.phrases, vector, limit, [], standing)
     found = [
         (rows.to_phrase(hit["_source"], near), cosine(hit))
         for hit in hits
@@ -199,17 +200,19 @@ def near_rows(
     vector: Vector,
     limit: int,
     conditions: Sequence[Query],
-    vector_index: str,
+    standing: Standing,
     *,
     vectors: bool = True,
 ) -> list[Query]:
     """The nearest rows of an index as the server gives them."""
     if limit <= 0:
         return []
-    body = _nearest(vector, limit, conditions, vector_index) | {"_source": {"excludes": NEVER_IN_SOURCE}}
+    body = _nearest(vector, limit, conditions, standing.vector_index) | {
+        "_source": {"excludes": NEVER_IN_SOURCE}
+    }
     if vectors:
         body["fields"] = ["vector"]
-    return list(cluster.search_many([(index, body)])[0]["hits"]["hits"])
+    return standing.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
 
 
 # -- counts --------------------------------------------------------------------------------------------------

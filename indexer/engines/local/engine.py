@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
@@ -60,6 +60,7 @@ class LocalEngine:
         language: Of the texts: words of English have a common form, those of other languages stay as they are.
         read_only: Never write, not even to make the folder.
         wait: Seconds to wait while another process writes.
+        live: Tells the folder of the live generation; None for one that is opened by its number.
 
     Raises:
         MappingMismatch: The collection has vectors of another length, or is of a newer version.
@@ -75,8 +76,10 @@ class LocalEngine:
         language: str = "english",
         read_only: bool = False,
         wait: float = 30.0,
+        live: Callable[[], Path] | None = None,
     ) -> None:
         self.path = path
+        self._live = live
         self.dims = dims
         self._language = language
         file = path / FILE
@@ -169,6 +172,9 @@ class LocalEngine:
 
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
+
+    def superseded(self) -> bool:
+        return self._live is not None and self._live() != self.path
 
     def patient(self) -> AbstractContextManager[None]:
         return nullcontext()  # files are never away

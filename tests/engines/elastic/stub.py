@@ -1,6 +1,7 @@
 """An HTTP server that answers as Elasticsearch does at its border: rows taken, refused, put off, or no answer at all.
 
-Tests put what it is to do wrong into `Stub.mishaps`; each request uses up one. Rows that it took are in `Stub.rows`.
+Tests put what it is to do wrong into `Stub.mishaps`; each request uses up one. Rows that it took are in `Stub.rows`,
+and can be read by id. An action for a state of a row that is not there any more is a conflict.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Stub:
     """What was asked, what is stored, and what goes wrong next."""
 
     requests: list[list[Item]] = field(default_factory=list)
+    heads: dict[str, dict[str, Any]] = field(default_factory=dict)  # id ► of the last action for it
     rows: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # id ► sequence number of the last write
     mishaps: deque[Callable[[list[Item]], Answer | None]] = field(default_factory=deque)
     refused: dict[str, dict[str, Any]] = field(default_factory=dict)  # id ► error, always
     largest: int = 10**9  # bytes of a request
@@ -34,6 +37,24 @@ class Stub:
         """Ids of each request."""
         return [[id_ for _, id_, _ in items] for items in self.requests]
 
+    def put(self, id_: str, row: Any) -> None:
+        """Write a row, or remove it with None."""
+        self.numbers[id_] = max(self.numbers.values(), default=-1) + 1
+        if row is None:
+            self.rows.pop(id_, None)
+        else:
+            self.rows[id_] = row
+
+    def found(self, ids: list[str]) -> Answer:
+        """Answer a request for rows by id."""
+        known = [
+            {"found": True, "_source": self.rows[id_], "_seq_no": self.numbers[id_], "_primary_term": 1}
+            if id_ in self.rows
+            else {"found": False}
+            for id_ in ids
+        ]
+        return 200, {"docs": [{"_id": id_, **row} for id_, row in zip(ids, known, strict=True)]}
+
     def take(self, items: list[Item], put_off: dict[str, tuple[int, Any]] | None = None) -> Answer:
         """Carry out a bulk request, but for the items that are refused or put off."""
         results = []
@@ -43,17 +64,18 @@ class Stub:
                 status, error = put_off[id_]
             elif id_ in self.refused:
                 status, error = 400, self.refused[id_]
-            elif kind == "delete":
-                status = 200 if self.rows.pop(id_, None) is not None else 404
             elif kind == "update" and id_ not in self.rows:
                 status, error = (
                     404,
                     {"type": "document_missing_exception", "reason": f"[{id_}]: document missing"},
                 )
-            elif kind == "update":
-                self.rows[id_] |= body["doc"]
+            elif self.heads[id_].get("if_seq_no", self.numbers.get(id_)) != self.numbers.get(id_):
+                status, error = 409, {"type": "version_conflict_engine_exception", "reason": "another write"}
+            elif kind == "delete":
+                status = 200 if id_ in self.rows else 404
+                self.put(id_, None)
             else:
-                self.rows[id_] = body
+                self.put(id_, self.rows[id_] | body["doc"] if kind == "update" else body)
             results.append({kind: {"_id": id_, "status": status} | ({"error": error} if error else {})})
         return 200, {"errors": True, "items": results}
 
@@ -76,7 +98,12 @@ def serve(stub: Stub) -> ThreadingHTTPServer:
             if len(data) > stub.largest:
                 self.answer((413, None))
                 return
-            items = _items(data) if "_bulk" in self.path else []
+            if "_mget" in self.path:
+                asked = json.loads(data)
+                self.answer(stub.found(asked.get("ids") or [row["_id"] for row in asked["docs"]]))
+                return
+            heads, items = _items(data) if "_bulk" in self.path else ({}, [])
+            stub.heads |= heads
             stub.requests.append(items)
             if data and "_bulk" not in self.path and "_msearch" not in self.path:
                 stub.bodies.append(json.loads(data))
@@ -102,10 +129,12 @@ def serve(stub: Stub) -> ThreadingHTTPServer:
     return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
 
-def _items(data: bytes) -> list[Item]:
+def _items(data: bytes) -> tuple[dict[str, dict[str, Any]], list[Item]]:
+    heads: dict[str, dict[str, Any]] = {}
     items: list[Item] = []
     lines = iter(data.splitlines())
     for line in lines:
         ((kind, head),) = json.loads(line).items()
+        heads[head["_id"]] = head
         items.append((kind, head["_id"], None if kind == "delete" else json.loads(next(lines))))
-    return items
+    return heads, items

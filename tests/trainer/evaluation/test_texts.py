@@ -8,7 +8,7 @@ import pytest
 from hash_encoder import HashEncoder
 
 from indexer.errors import InputError
-from trainer.evaluation.texts import evaluate_texts
+from trainer.evaluation.texts import evaluate_texts, number_of_labels
 
 
 @pytest.fixture
@@ -40,3 +40,25 @@ def test_a_line_without_label(data):
     data.write_text(data.read_text() + '{"text": "a"}\n')
     with pytest.raises(InputError, match=r':21: "label" is missing. Found: text\.'):
         evaluate_texts(data, encoder=HashEncoder())
+
+
+def test_further_encoders_are_further_rows_and_the_last_one_counts(data):
+    """One that is blind has every text in one place: half of the texts are right."""
+
+    class Blind(HashEncoder):
+        def encode_texts(self, texts):
+            return super().encode_texts(["same"] * len(texts))
+
+    found = evaluate_texts(
+        data,
+        encoder=HashEncoder(),
+        others={"all layers": [HashEncoder()], "HS-GC": [Blind(), HashEncoder()]},
+        seeds=(0,),
+    ).as_json()
+    assert [*found["rows"]] == ["K-means", "all layers", "HS-GC"]
+    assert found["metrics"] == found["rows"]["HS-GC"]
+    assert found["metrics"]["acc"] == {"mean": 0.75, "spread": 0.25}  # 0.5 and 1
+
+
+def test_labels_are_counted(data):
+    assert number_of_labels(data) == 2

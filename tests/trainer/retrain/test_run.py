@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -65,6 +66,35 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
         (run,) = changed.history()
         assert run.counts["judged"][BASE]["accepted"] is True
         assert changed.catalog.bundles("main")[0].parent == "minilm-phrases"
+
+
+def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(collection, trained, monkeypatch):
+    catalog = collection.catalog
+    run = catalog.start_run("main", "index", {})
+    catalog.detach_run(run, {})  # workers go on with it
+    others = ExitStack()
+    waited = []
+
+    def pause(seconds):
+        waited.append([state for _, state in generations(collection)])
+        if len(waited) == 1:
+            catalog.finish_run(run, "finished", {})
+            others.enter_context(catalog.lock("main", "indexer index"))
+        else:
+            others.close()
+
+    monkeypatch.setattr("trainer.retrain.run.time.sleep", pause)
+    assert collection.retrain(RetrainOptions()).verdict == "swapped"
+    assert waited == [["live", "unfinished"]] * 2
+
+
+def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
+    catalog = collection.catalog
+    catalog.detach_run(catalog.start_run("main", "index", {}), {})
+    monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
+    with pytest.raises(CatalogError, match="Workers are indexing into collection 'main'"):
+        collection.retrain(RetrainOptions())
+    assert generations(collection) == [(1, "live"), (2, "unfinished")]
 
 
 def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, trained, monkeypatch):

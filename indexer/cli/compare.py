@@ -1,0 +1,105 @@
+"""indexer compare"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli import plain
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.evaluate.shared import data_option, limit_option
+from indexer.cli.finders import Topics
+from indexer.cli.text import bold, clean, print_json, say, table
+from indexer.cli.work import working
+
+if TYPE_CHECKING:
+    from trainer.evaluation.choices import Outcome
+
+KEYPHRASES = 5  # of each document
+
+
+@command()
+@data_option("Documents, as for indexer index.")
+@click.option("--topics", "finders", type=Topics(), multiple=True, metavar="N|FINDER",
+              help="A way to find topics, as for indexer index; may be repeated.  [default: every finder]")  # fmt: skip
+@click.option("--with", "bundles", multiple=True, metavar="BUNDLE",
+              help="An encoder; may be repeated.  [default: that of --bundle]")  # fmt: skip
+@limit_option("documents")
+@click.option("--show", "shown", type=click.IntRange(1), default=5, show_default=True, metavar="N",
+              help="So many documents, spread over the file.")  # fmt: skip
+@click.option("--most", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+              help="Topics of each choice, the largest ones.")  # fmt: skip
+@json_option
+@pass_app
+def compare(
+    app: App,
+    data: Path,
+    finders: tuple[str, ...],
+    bundles: tuple[str, ...],
+    limit: int | None,
+    shown: int,
+    most: int,
+    as_json: bool,
+) -> None:
+    """Mine the same documents in several ways, and show what comes out side by side.
+
+    Each choice of an encoder and a way to find topics is a column: its largest topics, and topics and keyphrases of the
+    same documents. Collections that are made for it are removed again.
+
+    \b
+    Examples:
+      indexer compare --data articles.jsonl --limit 600
+      indexer compare --data articles.jsonl --topics clusters:10 --topics documents:10 --with minilm-base
+    """
+    from indexer.analysis.finders import FINDERS
+    from trainer.evaluation.choices import outcomes
+    from trainer.evaluation.documents import read_documents
+
+    settings = app.settings()
+    documents = read_documents(data, limit)
+    step = max(1, len(documents) // shown)
+    ids = [document.id for document in documents[::step][:shown]]
+    found: list[Outcome] = []
+    with working(app, resumable=False) as progress:
+        for bundle in bundles or (settings.bundle,):
+            with app.aside(settings.model_copy(update={"bundle": bundle})) as collection:
+                ways = finders or tuple(FINDERS)
+                found += outcomes(collection, bundle, documents, ways, ids, progress=progress)
+    if as_json:
+        print_json([_as_json(outcome) for outcome in found])
+        return
+    say(_side_by_side(found, [[f"{t.label} ({t.size})" for t in outcome.topics[:most]] for outcome in found]))
+    for at in range(len(ids)):
+        say(f"\n{bold(clean(plain.name_of(found[0].documents[at].document)))}")
+        say(_side_by_side(found, [_mined(outcome, at) for outcome in found]))
+
+
+def _mined(outcome: Outcome, at: int) -> list[str]:
+    """Topics of a document, then its keyphrases; those that are not in the text in brackets."""
+    stored = outcome.documents[at]
+    topics = [f"# {label}" for label in outcome.labels(stored)] or ["# none"]
+    keyphrases = [k.text if k.present else f"[{k.text}]" for k in stored.keyphrases[:KEYPHRASES]]
+    return [*topics, *keyphrases]
+
+
+def _side_by_side(found: list[Outcome], columns: list[list[str]]) -> str:
+    """One column for each choice, its name above it."""
+    several = len({outcome.bundle for outcome in found}) > 1
+    head = [f"{outcome.finder}, {outcome.bundle}" if several else outcome.finder for outcome in found]
+    rows = [[clean(cell) for cell in row] for row in zip_longest(*columns, fillvalue="")]
+    return table(rows, head=head)
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    labels = plain.labels_of(outcome.topics)
+    return {
+        "bundle": outcome.bundle,
+        "finder": outcome.finder,
+        "topics": [plain.topic(topic) for topic in outcome.topics],
+        "documents": [
+            {**plain.document(stored.document), **plain.mined(stored, labels)} for stored in outcome.documents
+        ],
+    }

@@ -1,0 +1,243 @@
+"""What was mined from documents: written, refined, and read as mentions and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contract_rows import ROUNDING, axis, between, document, keyphrase, mention, mined
+
+from indexer.engines.base import SearchRequest
+from indexer.records import Keyphrase, Place, Refinement, TopicWeight
+
+
+def test_mined_rows_come_back(engine):
+    engine.store([document("a", "The heat pump. Another heat pump."), document("b")])
+    keyphrases = (
+        Keyphrase("p1", "Heat pump", 0.75, (Place("text", 4, 13), Place("text", 23, 32))),
+        Keyphrase("p2", "renewable energy", 0.25),
+    )
+    row = mined(
+        "a",
+        between(0, 1, 30),
+        keyphrases=keyphrases,
+        topics=(("t-000002", 0.6), ("t-000001", 0.3)),
+        mentions=(mention("a", "heat pump", between(2, 3, 60), topic="t-000002", surface="Heat pump"),),
+    )
+    assert engine.write_mined([row]) == []
+    stored, other = engine.documents(["a", "b"], vectors=True)
+    assert stored.keyphrases == keyphrases
+    assert stored.keyphrases[0].present
+    assert not stored.keyphrases[1].present
+    assert stored.topics == (TopicWeight("t-000002", 0.6), TopicWeight("t-000001", 0.3))
+    assert (stored.bundle, stored.run) == ("base", "run-1")
+    np.testing.assert_allclose(stored.vector, between(0, 1, 30), atol=ROUNDING)
+    assert stored.vector.dtype == np.float32
+    assert np.linalg.norm(stored.vector) == pytest.approx(1, abs=1e-6)
+    assert other.vector is None
+    assert engine.documents(["a"])[0].vector is None  # only when asked for
+    (found,) = engine.mentions(["a"])
+    np.testing.assert_allclose(found.vector, between(2, 3, 60), atol=ROUNDING)
+    expected = row.mentions[0]
+    for name in ("document_id", "phrase_id", "phrase", "surface", "score", "places", "sentence", "topic"):
+        assert getattr(found, name) == getattr(expected, name)
+
+
+def test_mentions_come_by_document_then_by_score(engine):
+    engine.store([document("a"), document("b")])
+    engine.write_mined(
+        [
+            mined("a", mentions=(mention("a", "low", score=0.1), mention("a", "high", score=0.9))),
+            mined("b", mentions=(mention("b", "mid", axis(3), score=0.5),)),
+        ]
+    )
+    found = engine.mentions(["b", "nobody", "a"])
+    assert [(row.document_id, row.phrase) for row in found] == [("b", "mid"), ("a", "high"), ("a", "low")]
+    np.testing.assert_allclose(found[0].vector, axis(3), atol=ROUNDING)
+
+
+def test_mining_again_replaces_everything(engine):
+    engine.store([document("a")])
+    first = mined("a", axis(0), topics=(("t-000001", 1.0),), mentions=(mention("a", "x"), mention("a", "y")))
+    second = mined(
+        "a",
+        axis(1),
+        topics=(("t-000002", 1.0),),
+        mentions=(mention("a", "y", axis(2)),),
+        bundle="new",
+        run="run-2",
+    )
+    engine.write_mined([first])
+    engine.write_mined([second])
+    engine.write_mined([second])  # twice is once
+    (stored,) = engine.documents(["a"], vectors=True)
+    np.testing.assert_allclose(stored.vector, axis(1), atol=ROUNDING)
+    assert (stored.bundle, stored.run) == ("new", "run-2")
+    assert [row.phrase for row in engine.mentions(["a"])] == ["y"]
+    assert engine.topic_documents("t-000001").ids == ()
+    assert engine.topic_documents("t-000002").ids == ("a",)
+    assert engine.info().mentions == 1
+
+
+def test_mining_without_mentions_or_topics(engine):
+    engine.store([document("a"), document("b")])
+    engine.write_mined([mined("a"), mined("b", mentions=(mention("b", "x"),))])
+    assert engine.mentions(["a"]) == []
+    assert len(engine.mentions(["b"])) == 1
+    assert engine.info().mined == 2
+
+
+def test_mined_rows_without_a_document_or_with_a_bad_vector_are_refused(engine):
+    engine.store([document("a"), document("b"), document("c")])
+    short = np.ones(3, np.float32)
+    broken = np.full(8, np.nan, np.float32)
+    refused = engine.write_mined(
+        [mined("nobody"), mined("a", short), mined("b", mentions=(mention("b", "x", broken),)), mined("c")]
+    )
+    assert [row.id for row in refused] == ["nobody", "a", "b"]
+    assert all(row.reason for row in refused)
+    assert engine.info().mined == 1
+
+
+def test_what_was_mined_from_another_text_is_refused_as_changed(engine):
+    old = document("a", "heat pumps")
+    engine.store([old, document("b")])
+    engine.store([document("a", "tax law")])
+    slow = mined("a", mentions=(mention("a", "heat pumps"),), keyphrases=(keyphrase("heat pumps"),), of=old)
+    refused = engine.write_mined([slow, mined("b"), mined("nobody")])
+    assert [(row.id, row.why) for row in refused] == [("a", "changed"), ("nobody", "missing")]
+    assert engine.documents(["a"])[0].keyphrases == ()
+    assert engine.mentions(["a"]) == []
+    assert engine.info().mined == 1
+    assert engine.write_mined([mined("a", mentions=(mention("a", "tax law"),))]) == []
+    assert [row.phrase for row in engine.mentions(["a"])] == ["tax law"]
+
+
+def test_refine_replaces_keyphrases_and_topics_and_keeps_vectors(engine):
+    engine.store([document("a"), document("b"), document("c")])
+    engine.write_mined(
+        [
+            mined(
+                id_,
+                axis(2),
+                keyphrases=(keyphrase("old"),),
+                topics=(("t-000001", 0.9),),
+                mentions=(
+                    mention(id_, "x", axis(3), score=0.9, topic="t-000001"),
+                    mention(id_, "y", score=0.8, topic="t-000001"),
+                    mention(id_, "z", score=0.7, topic="t-000001"),
+                ),
+            )
+            for id_ in ("a", "b")
+        ]
+    )
+    change = Refinement(
+        "a",
+        (keyphrase("new"),),
+        (TopicWeight("t-000002", 0.4),),
+        {"p-x": "t-000002", "p-y": None, "p-unheard": "t-000003"},
+        "run-2",
+    )
+    refused = engine.refine(
+        row for row in [change, Refinement("c", (), (), {}, "r"), Refinement("?", (), (), {}, "r")]
+    )
+    assert [row.id for row in refused] == ["c", "?"]
+    changed, same = engine.documents(["a", "b"], vectors=True)
+    assert changed.keyphrases == (keyphrase("new"),)
+    assert changed.topics == (TopicWeight("t-000002", 0.4),)
+    assert (changed.bundle, changed.run) == ("base", "run-2")
+    np.testing.assert_allclose(changed.vector, axis(2), atol=ROUNDING)
+    mentions = engine.mentions(["a"])
+    assert [row.topic for row in mentions] == ["t-000002", None, "t-000001"]  # one not named keeps its topic
+    np.testing.assert_allclose(mentions[0].vector, axis(3), atol=ROUNDING)
+    assert same.keyphrases == (keyphrase("old"),)
+    answer = engine.search(SearchRequest(facets=("topic", "keyphrase")))
+    assert answer.facets == {
+        "topic": (("t-000001", 1), ("t-000002", 1)),
+        "keyphrase": (("new", 1), ("old", 1)),
+    }
+    assert engine.topic_documents("t-000002").scores == pytest.approx((0.4,))
+    assert engine.refine([change]) == []  # twice is once
+    assert engine.topic_documents("t-000001").ids == ("b",)
+
+
+def test_mentions_by_phrase_come_in_order_of_phrase_id(engine):
+    engine.store([document(id_) for id_ in "abc"])
+    engine.write_mined(
+        [
+            mined("a", mentions=(mention("a", "x", axis(1)), mention("a", "y", axis(2)))),
+            mined("b", mentions=(mention("b", "y", axis(3)),)),
+            mined("c", mentions=(mention("c", "w", axis(4)),)),
+        ]
+    )
+    groups = list(engine.mentions_by_phrase())
+    assert [[(row.phrase_id) for row in group] for group in groups] == [["p-w"], ["p-x"], ["p-y", "p-y"]]
+    assert sorted(row.document_id for row in groups[2]) == ["a", "b"]
+    by_document = {row.document_id: row.vector for row in groups[2]}
+    np.testing.assert_allclose(by_document["a"], axis(2), atol=ROUNDING)
+    np.testing.assert_allclose(by_document["b"], axis(3), atol=ROUNDING)
+    some = list(engine.mentions_by_phrase(["p-y", "p-nobody", "p-w"]))
+    assert [group[0].phrase_id for group in some] == ["p-w", "p-y"]
+
+
+def test_mentions_say_whether_they_are_a_keyphrase_of_their_document(engine):
+    engine.store([document("a"), document("b")])
+    both = [
+        mined(
+            id_, keyphrases=(keyphrase(chosen),), mentions=(mention(id_, "wind"), mention(id_, "wind farm"))
+        )
+        for id_, chosen in (("a", "wind"), ("b", "wind farm"))
+    ]
+    engine.write_mined(both)
+    expected = {("a", "wind"), ("b", "wind farm")}
+
+    def chosen(rows):
+        return {(row.document_id, row.phrase) for row in rows if row.keyphrase}
+
+    assert chosen(engine.mentions(["a", "b"])) == expected
+    assert chosen(row for rows in engine.mentions_by_phrase() for row in rows) == expected
+    assert chosen(row for row, _ in engine.nearest_mentions(axis(0))) == expected
+    engine.refine([Refinement("a", (keyphrase("wind farm"),), (), {}, "r")])
+    assert chosen(engine.mentions(["a"])) == {("a", "wind farm")}
+
+
+def test_at_most_limit_mentions_of_a_phrase_have_a_vector_whatever_the_order_of_writing(engine):
+    ids = [f"d{number}" for number in range(6)]
+    engine.store([document(id_) for id_ in ids])
+    rows = [mined(id_, mentions=(mention(id_, "x", axis(1)),)) for id_ in ids]
+    engine.write_mined(rows)
+    chosen = {
+        row.document_id for group in engine.mentions_by_phrase(limit=2) for row in group if row.vector.size
+    }
+    assert len(chosen) == 2
+    engine.write_mined(rows[::-1])
+    (group,) = engine.mentions_by_phrase(limit=2)
+    assert len(group) == 6
+    assert {row.document_id for row in group if row.vector.size} == chosen
+
+
+def test_document_frequencies(engine):
+    engine.store([document("a"), document("b")])
+    engine.write_mined(
+        [
+            mined("a", mentions=(mention("a", "x"), mention("a", "y"))),
+            mined("b", mentions=(mention("b", "x"),)),
+        ]
+    )
+    assert engine.document_frequencies(["p-x", "p-y", "p-z"]) == {"p-x": 2, "p-y": 1, "p-z": 0}
+
+
+def test_topic_documents_come_heaviest_first(engine):
+    engine.store([document(id_) for id_ in "abcd"])
+    engine.write_mined(
+        [
+            mined("a", topics=(("t-000001", 0.2),)),
+            mined("b", topics=(("t-000002", 0.5), ("t-000001", 0.4))),
+            mined("c", topics=(("t-000001", 0.4),)),
+            mined("d"),
+        ]
+    )
+    ranking = engine.topic_documents("t-000001", limit=2)
+    assert ranking.ids == ("b", "c")  # equal weights: by id
+    assert ranking.scores == pytest.approx((0.4, 0.4))
+    assert ranking.total == 3
+    assert engine.topic_documents("t-000009").ids == ()

@@ -1,0 +1,123 @@
+"""HS-GC: learns a handful by heart, ends the same when it was killed, and puts its clusters into the vectors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from indexer.errors import NotEnoughData
+from models.backends.make import make_backend
+from models.encoder import WindowEncoder
+from models.network import Network
+from models.tokens import WordPieces
+from trainer import hsgc
+from trainer.documents import DocumentOrder, holistic, train_documents
+from trainer.hsgc import GlobalContrast
+
+KINDS = ["heat pump warm house", "cell membrane thin", "solid state battery safe"]
+ORDER = DocumentOrder("mine", clusters=3, steps=40, learning_rate=2e-3, threads=1)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr("trainer.documents.EVAL_EVERY", 10)
+    monkeypatch.setattr(hsgc, "BATCH", 24)
+    monkeypatch.setattr("trainer.views.NEAREST", 2)
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Sixty texts of three kinds, each with its own order of words."""
+    draw = np.random.default_rng(0)
+    lines = []
+    for at in range(60):
+        words = [*KINDS[at % 3].split(), "the", "is", "and"]
+        lines.append(json.dumps({"id": str(at), "text": " ".join(draw.permutation(words))}) + "\n")
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(lines))
+    return path
+
+
+def encoder(bundle, home):
+    return WindowEncoder(bundle, make_backend(bundle, "torch-fp32", home=home, threads=1))
+
+
+def apart(vectors):
+    """Mean cosine inside of the kinds, less that between them."""
+    kinds = np.arange(60) % 3
+    same = kinds[:, None] == kinds[None, :]
+    likeness = vectors @ vectors.T
+    return likeness[same].mean() - likeness[~same].mean()
+
+
+def test_it_learns_the_texts_by_heart(bundle, texts, tmp_path):
+    made = train_documents(bundle, [texts], ORDER, home=tmp_path / "home")
+    losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
+    assert losses[-1] < losses[0] - 1
+    assert made.pooling.document_layers == (1, 2)
+    assert made.scores["clusters"] == 3
+    lines = [json.loads(line)["text"] for line in texts.read_text().splitlines()]
+    before, after = (apart(encoder(one, tmp_path).encode_texts(lines)) for one in (holistic(bundle), made))
+    assert after > before + 0.2
+
+
+def test_killed_and_started_again_it_ends_the_same(bundle, texts, tmp_path):
+    order = replace(ORDER, steps=30)
+    whole = train_documents(bundle, [texts], order, home=tmp_path / "whole")
+
+    def stop(stage, done, total):
+        if stage.startswith("train") and done == 17:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_documents(bundle, [texts], order, home=tmp_path / "killed", progress=stop)
+    again = train_documents(bundle, [texts], order, home=tmp_path / "killed")
+    assert again.fingerprint == whole.fingerprint
+    other = train_documents(bundle, [texts], replace(order, seed=1), home=tmp_path / "whole")
+    assert other.fingerprint != whole.fingerprint
+
+
+def recipe(bundle, texts, clusters):
+    words = WordPieces(bundle.base_folder / "tokenizer.json")
+    ids = words.ids([json.loads(line)["text"] for line in texts.read_text().splitlines()])
+    return GlobalContrast(Network(holistic(bundle)), words, ids, clusters, again=10, seed=0)
+
+
+def test_centres_begin_at_those_of_all_texts_and_move_a_tenth(bundle, texts):
+    made = recipe(bundle, texts, 3)
+    made.network.eval()
+    made._cluster()
+    begin = made._centres.clone()
+    assert torch.equal(begin[0], begin[1])
+    assert torch.allclose(begin.norm(dim=-1), torch.ones(2, 3))
+    made.loss(1)
+    moved = (made._centres - begin).norm(dim=-1)
+    assert 0 < moved.max() < 0.2  # a tenth of the way to a vector of unit length
+
+
+def test_the_number_of_clusters_is_found(bundle, texts, monkeypatch):
+    monkeypatch.setattr(hsgc, "number_of_clusters", lambda vectors: len(vectors) // 15)
+    assert recipe(bundle, texts, None).clusters == 4
+
+
+def test_the_same_step_gives_the_same_loss(bundle, texts):
+    one, other = recipe(bundle, texts, 3), recipe(bundle, texts, 3)
+    other._head.load_state_dict(one._head.state_dict())
+    for step in (10, 11):
+        one.network.eval()
+        other.network.eval()
+        torch.manual_seed(step)
+        expected = one.loss(step)
+        torch.manual_seed(step)
+        assert torch.equal(other.loss(step), expected)
+
+
+def test_too_few_texts_are_refused(bundle, tmp_path):
+    path = tmp_path / "few.jsonl"
+    path.write_text('{"text": "the heat pump"}\n')
+    with pytest.raises(NotEnoughData, match="There are 1 texts; 16 are needed"):
+        train_documents(bundle, [path], ORDER, home=tmp_path / "home")
