@@ -49,7 +49,8 @@ def phrase_bert(
     \b
     Examples:
       indexer train phrase-bert --corpus articles.jsonl --budget 20m
-      indexer --bundle phrase-bert evaluate phrases --data bird.jsonl.gz
+      indexer train phrase-bert --corpus terms/ --name terms --lora 16
+      indexer evaluate phrases --data bird.jsonl.gz --bundle phrase-bert
     """
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
