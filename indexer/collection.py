@@ -499,8 +499,8 @@ class Collection:
         if not sources:
             raise QueryError("Name at least one other topic to merge.")
         with self.catalog.lock(self.name, "indexer topics merge") as lock:
-            check_live(self.engine)
             settle(self.settings, self.catalog)
+            check_live(self.engine)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
             finisher = Finisher(
                 self.engine,

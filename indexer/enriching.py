@@ -83,8 +83,8 @@ class Enriching:
         start = time.perf_counter()
         report = EnrichReport()
         with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
-            check_live(self._pipeline.engine)
             settle(self._settings, self._catalog)
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             pace = Pace(self._options.throttle)
             enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)

@@ -261,8 +261,8 @@ class Finisher:
         for entry in self.catalog.fits(self.collection):
             info = entry.info
             same = info.get("sample") == fingerprint and info.get("asked") == asked.number
-            same = same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT)
-            if entry.run not in installed and same:
+            new = entry.run not in installed
+            if new and same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT):
                 named = saved_fit(self.catalog, self.collection, entry.run)
                 if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
                     return named

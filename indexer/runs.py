@@ -107,8 +107,8 @@ class SourceRun:
         report = RunReport()
         given = [absolute(source) for source in sources]
         with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
-            check_live(self._pipeline.engine)
             settle(self._settings, self._catalog)
+            check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
