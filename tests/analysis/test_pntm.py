@@ -56,8 +56,8 @@ def test_learning_makes_documents_better_told():
     sample, _ = made_sample()
     documents = sample.documents
     others = np.roll(documents, 1, axis=0)[:, None]  # of another group each
-    begun = documents[:3]
-    assert tell(learned(documents, 3), documents, others).loss < tell(begun, documents, others).loss - 0.1
+    begun = documents[:9:3]  # all of the first group: nothing tells the other two
+    assert tell(learned(documents, 3), documents, others).loss < tell(begun, documents, others).loss - 0.5
 
 
 def test_the_same_sample_gives_the_same_fit():
