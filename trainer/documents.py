@@ -61,6 +61,7 @@ class DocumentOrder:
             warmup=10,
             clip_norm=CLIP,
             eval_every=EVAL_EVERY,
+            anywhere=False,  # the clusters and their centres are found anew where a checkpoint is written
             seed=self.seed,
         )
 

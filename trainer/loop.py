@@ -43,6 +43,7 @@ class TrainConfig:
         budget_s: Seconds; 0 = no limit. The first ten steps tell how many there will be; past it no further one begins.
         eval_every: Steps between two dev scores.
         patience: Steps without a better dev score after which to stop; 0 = never.
+        anywhere: Whether a run can go on from between two dev scores. Not where the recipe knows more than its weights.
     """
 
     steps: int = 600
@@ -53,6 +54,7 @@ class TrainConfig:
     clip_norm: float = 1.0
     eval_every: int = 100
     patience: int = 0
+    anywhere: bool = True
     seed: int = 0
 
     def rate(self, done: int) -> float:
@@ -124,7 +126,8 @@ def train(
             try:
                 yield Step(done, config.steps, loss, seconds)
             except GeneratorExit:
-                save(seconds)
+                if config.anywhere:
+                    save(seconds)
                 raise
             continue
         score = _score(recipe, network)
