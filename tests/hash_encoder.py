@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
@@ -28,7 +27,8 @@ class HashEncoder:
         self.windows: list[Window] = []  # everything that was encoded, for tests to look at
 
     def vector(self, word: str) -> Floats:
-        return _vector(word.lower(), self.dims)
+        seed = int.from_bytes(hashlib.sha1(word.lower().encode()).digest()[:4], "big")
+        return unit(np.random.default_rng(seed).normal(size=self.dims))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(WORD.findall(text)) for text in texts]
@@ -63,9 +63,3 @@ class HashEncoder:
         return np.stack([self._mean(text) for text in texts])
 
     encode_texts = encode_phrases
-
-
-@cache
-def _vector(word: str, dims: int) -> Floats:
-    seed = int.from_bytes(hashlib.sha1(word.encode()).digest()[:4], "big")
-    return unit(np.random.default_rng(seed).normal(size=dims))

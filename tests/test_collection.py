@@ -37,22 +37,18 @@ def write(path, records):
     return path
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small_parts():
-    """No model, and tagging in this process: starting another one takes a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-        patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-        patch.setattr("indexer.collection.TAGGERS", 0)
-        yield
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def encoder(monkeypatch):
-    """The one that a test works with, to look at what it was given."""
     fake = HashEncoder()
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: fake)
+    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     return fake
+
+
+@pytest.fixture(autouse=True)
+def no_worker_process(monkeypatch):
+    """Tagging in this process: starting another one takes a second."""
+    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
 
 
 def opened(home):
@@ -77,38 +73,32 @@ def state(collection):
     return documents, phrases, topics
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory, small_parts):
-    """30 documents and three topics. For reading only."""
-    folder = tmp_path_factory.mktemp("indexed")
-    with opened(folder / "home") as collection:
-        collection.index([write(folder / "a.jsonl", made())], topics=3)
-        yield collection
+def test_index_mines_topics_keyphrases_and_phrases(tmp_path):
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        report = collection.index([source], topics=3)
+        assert (report.read, report.new, report.mined, report.failed) == (30, 30, 30, 0)
+        kinds = {
+            topic.id: {s.document.meta["kind"] for s in collection.topic(topic.id, documents=30).documents}
+            for topic in collection.topics()
+        }
+        assert sorted(map(len, kinds.values())) == [1, 1, 1]
+        stored = collection.document("d00")
+        assert all(k.present for k in stored.keyphrases)
+        for keyphrase in stored.keyphrases:
+            for place in keyphrase.places:
+                field = getattr(stored.document, place.field)
+                assert field[place.start : place.end].lower().split()[-1][:3] in keyphrase.text.lower()
 
 
-def test_index_mines_topics_keyphrases_and_phrases(indexed):
-    (run,) = indexed.catalog.runs("main")
-    assert {name: run.counts[name] for name in ("read", "new", "mined", "failed")} == {
-        "read": 30, "new": 30, "mined": 30, "failed": 0,
-    }  # fmt: skip
-    kinds = {
-        topic.id: {s.document.meta["kind"] for s in indexed.topic(topic.id, documents=30).documents}
-        for topic in indexed.topics()
-    }
-    assert sorted(map(len, kinds.values())) == [1, 1, 1]
-    stored = indexed.document("d00")
-    assert all(k.present for k in stored.keyphrases)
-    for keyphrase in stored.keyphrases:
-        for place in keyphrase.places:
-            field = getattr(stored.document, place.field)
-            assert field[place.start : place.end].lower().split()[-1][:3] in keyphrase.text.lower()
-
-
-def test_places_are_exact(indexed):
-    stored = indexed.document("d00")
-    first = {k.text: k.places[0] for k in stored.keyphrases}
-    for text, place in first.items():
-        assert getattr(stored.document, place.field)[place.start : place.end] == text
+def test_places_are_exact(tmp_path):
+    source = write(tmp_path / "a.jsonl", made(3))
+    with opened(tmp_path / "home") as collection:
+        collection.index([source])
+        stored = collection.document("d00")
+        first = {k.text: k.places[0] for k in stored.keyphrases}
+        for text, place in first.items():
+            assert getattr(stored.document, place.field)[place.start : place.end] == text
 
 
 def test_the_same_again_changes_nothing_and_encodes_nothing(tmp_path, encoder):
@@ -173,13 +163,16 @@ def test_phrases_follow_their_documents(tmp_path):
         assert found == {"solar wind": 8}
 
 
-def test_a_keyphrase_of_one_document_has_a_phrase_row(indexed):
-    engine = indexed.engine
-    chosen = {row.phrase_id for rows in engine.mentions_by_phrase() for row in rows if row.keyphrase}
-    alone = {rows[0].phrase_id for rows in engine.mentions_by_phrase() if len(rows) == 1}
-    assert chosen & alone
-    assert chosen <= set(engine.phrase_ids())
-    assert not (alone - chosen) & set(engine.phrase_ids())
+def test_a_keyphrase_of_one_document_has_a_phrase_row(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        chosen = {
+            row.phrase_id for rows in collection.engine.mentions_by_phrase() for row in rows if row.keyphrase
+        }
+        alone = {rows[0].phrase_id for rows in collection.engine.mentions_by_phrase() if len(rows) == 1}
+        assert chosen & alone
+        assert chosen <= set(collection.engine.phrase_ids())
+        assert not (alone - chosen) & set(collection.engine.phrase_ids())
 
 
 def test_new_documents_join_the_topics_there_are(tmp_path):
@@ -194,19 +187,13 @@ def test_new_documents_join_the_topics_there_are(tmp_path):
         assert "law" in {s.document.meta.get("kind") for s in collection.topic(topic.topic_id).documents}
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, small_parts):
-    """The source of more than one chunk of documents, and the state that a run of it ends in."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    source = write(folder / "a.jsonl", made(80))
-    with opened(folder / "home") as collection:
-        collection.index([source])
-        return source, state(collection)
-
-
 @pytest.mark.parametrize("broken", ["write_mined", "refine", "write_phrases", "write_topics"])
-def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, undisturbed, broken):
-    source, expected = undisturbed
+def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, broken):
+    source = write(tmp_path / "a.jsonl", made(150))
+    with opened(tmp_path / "whole") as collection:
+        collection.index([source])
+        expected = state(collection)
+
     calls = []
     real = getattr(LocalEngine, broken)
 
@@ -221,7 +208,7 @@ def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, 
         with pytest.raises(KeyboardInterrupt):
             collection.index([source])
         report = collection.index([source])
-        assert report.unchanged == 80
+        assert report.unchanged == 150
         assert state(collection) == expected
 
 
@@ -264,23 +251,27 @@ def test_a_document_that_the_encoder_fails_on_does_not_take_others_with_it(tmp_p
         assert collection.document("bad").keyphrases
 
 
-def test_why_names_the_phrases_that_voted(indexed):
-    why = indexed.why("d01")
-    assert why.topics[0][0].id == indexed.document("d01").topics[0].topic_id
-    assert sum(v.weight for v in why.votes) == pytest.approx(1.0, abs=1e-4)
-    assert all(v.topic is None or v.similarity >= why.reach for v in why.votes)
-    assert why.bundle == HashEncoder.bundle
-    with pytest.raises(NotFound, match="no document 'nobody'"):
-        indexed.why("nobody")
+def test_why_names_the_phrases_that_voted(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        why = collection.why("d01")
+        assert why.topics[0][0].id == collection.document("d01").topics[0].topic_id
+        assert sum(v.weight for v in why.votes) == pytest.approx(1.0, abs=1e-4)
+        assert all(v.topic is None or v.similarity >= why.reach for v in why.votes)
+        assert why.bundle == HashEncoder.bundle
+        with pytest.raises(NotFound, match="no document 'nobody'"):
+            collection.why("nobody")
 
 
-def test_phrases_in_context_need_one_mark(indexed):
-    rows = indexed.phrases_in("The [[solar wind]] is strong.", limit=3)
-    assert rows[0][0].phrase == "solar wind"
-    assert rows[0][0].sentence.startswith("The solar wind")
-    for text in ("no mark", "[[two]] [[marks]]", "[[ ]]"):
-        with pytest.raises(QueryError, match="Exactly one phrase"):
-            indexed.phrases_in(text)
+def test_phrases_in_context_need_one_mark(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())])
+        rows = collection.phrases_in("The [[solar wind]] is strong.", limit=3)
+        assert rows[0][0].phrase == "solar wind"
+        assert rows[0][0].sentence.startswith("The solar wind")
+        for text in ("no mark", "[[two]] [[marks]]", "[[ ]]"):
+            with pytest.raises(QueryError, match="Exactly one phrase"):
+                collection.phrases_in(text)
 
 
 def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
