@@ -27,7 +27,7 @@ def small_training() -> Iterator[None]:
         patch.setattr("trainer.train.BATCH", 32)
         patch.setattr("trainer.train.KEPT_TEXTS", 120)
         patch.setattr("trainer.train.WINDOWS", 40)
-        patch.setattr("trainer.train.draw", lambda steps, path: path.touch())
+        patch.setattr("trainer.work.draw", lambda steps, path: path.touch())
         patch.setattr("trainer.uctopic.KEEP_DOCUMENTS", 8)
         patch.setattr("trainer.ccl.ANCHORS", 8)
         patch.setattr("trainer.mining.PreparePool", lambda workers, tagger: PreparePool(0, tagger))
