@@ -18,7 +18,7 @@ from trainer.train import Order, Sources, train_bundle
 from trainer.triplets import TripletSampler, other_phrase
 from trainer.uctopic import HELD_BACK
 
-pytestmark = pytest.mark.usefixtures("few_texts_are_kept")
+pytestmark = pytest.mark.usefixtures("small_training")
 
 PAIRS = [("heat pump", "warm house"), ("cell membrane", "thin cell"), ("solid state battery", "safe battery")]
 CONFIG = TrainConfig(steps=60, learning_rate=5e-3, warmup=2, eval_every=20)
