@@ -234,7 +234,7 @@ def _keep_mask_only(model: Any, folder: Path) -> None:
     embeddings = model.get_parameter(ENTITIES)
     rows = torch.zeros(ENTITY_ROWS, embeddings.shape[1], dtype=embeddings.dtype)
     rows[-1] = embeddings.detach()[mask]
-    model.set_entity_embeddings(torch.nn.Embedding.from_pretrained(rows))
+    model.set_entity_embeddings(torch.nn.Embedding(ENTITY_ROWS, rows.shape[1], _weight=rows))
     model.config.entity_vocab_size = ENTITY_ROWS
 
 
