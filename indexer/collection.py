@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -23,9 +23,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from indexer.analysis.finders import Asked
-from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
+from indexer.answers import Plan, Reason, Status, TopicDetails, TopicHistory, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
+from indexer.drift import latest
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
@@ -37,11 +38,13 @@ from indexer.plan import planned
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
+from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
 from indexer.runs import Again, SourceRun, Wanted, check_live
 from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
+from indexer.succession import settle
 from indexer.text import Preparer
-from indexer.topic_names import topic_id
+from indexer.topic_names import topic_history, topic_id
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
     from indexer.enrich import EnrichReport
     from indexer.enriching import Enriching
-    from trainer.retrain.run import RetrainOptions, RetrainReport
+    from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
     from workers.crew import Crew
 
 MINED_FIELDS = ("topic", "keyphrase")
@@ -423,12 +426,18 @@ class Collection:
         leading = self.engine.topic_documents(id_, limit=documents)
         return TopicDetails(
             topic=topic,
-            entry=self.catalog.topic(self.name, id_),
             documents=tuple(self.engine.documents(leading.ids)),
             special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
-            history=tuple(self.catalog.lineage(self.name, id_)),
-            successors=tuple(self.catalog.successors(self.name, id_)),
+            history=self.topic_history(id_),
         )
+
+    def topic_history(self, name: str) -> TopicHistory:
+        """What became of a topic, by id or label; also of a retired one, by its id.
+
+        Raises:
+            NotFound: There is no such topic, and was none.
+        """
+        return topic_history(name, self.engine.topics(), self.catalog, self.name)
 
     def why(self, document_id: str) -> Why:
         """Which phrases of a document voted for which topic, how near they are, and what came second."""
@@ -470,6 +479,7 @@ class Collection:
             raise QueryError("Name at least one other topic to merge.")
         with self.catalog.lock(self.name, "indexer topics merge") as lock:
             check_live(self.engine)
+            settle(self.settings, self.catalog)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
             finisher = Finisher(self.engine, self.catalog, self.name, run, self.settings.keyphrases, progress)
             changed = finisher.merge(target, sources)
@@ -483,11 +493,26 @@ class Collection:
 
         The whole retrain reads the generation that was live when it began.
         """
+        with self._retrainer(progress) as retrainer:
+            return retrainer.run(options)
+
+    def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
+        """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
+        with self._retrainer(no_progress) as retrainer:
+            return retrainer.begin(options)
+
+    def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
+        """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
+        with self._retrainer(progress) as retrainer:
+            return retrainer.go_on(run)
+
+    @contextmanager
+    def _retrainer(self, progress: Progress) -> Iterator[Retrainer]:
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
 
         with closing(open_generations(self.settings)) as generations:
-            retrainer = Retrainer(
+            yield Retrainer(
                 self.settings,
                 self.engine,
                 generations,
@@ -496,7 +521,31 @@ class Collection:
                 taggers=TAGGERS,
                 progress=progress,
             )
-            return retrainer.run(options)
+
+    def rollback(
+        self, to: int | None = None, *, switched: Switched = nobody, progress: Progress = no_progress
+    ) -> RollbackReport:
+        """Make an earlier generation the live one again, or a later one; see `indexer.rollback`.
+
+        Args:
+            to: Number of the generation; None means the one that the live one replaced.
+            switched: Told when searches see it; what is left then is mining.
+        """
+        from indexer.engines.opening import open_generations
+        from models.registry import Registry
+
+        with closing(open_generations(self.settings)) as generations:
+            rollback = Rollback(
+                self.settings,
+                generations,
+                self.catalog,
+                Registry(self.settings.home).get,
+                self._encoder_of,
+                taggers=TAGGERS,
+                progress=progress,
+                switched=switched,
+            )
+            return rollback.run(to)
 
     def _encoder_of(self, bundle: str) -> Encoder:
         """The encoder of any bundle; the collection's own is not loaded twice."""
@@ -509,14 +558,14 @@ class Collection:
 
     def history(self, limit: int = 20) -> list[Run]:
         """Retrains and rollbacks, newest first, with their figures."""
-        runs = self.catalog.runs(self.name, 10 * limit)
-        return [run for run in runs if run.kind in ("retrain", "rollback")][:limit]
+        return self.catalog.runs(self.name, limit, kinds=KINDS)
 
     # -- state ----------------------------------------------------------------------------------------------
 
     def status(self) -> Status:
-        """Counts, sizes, dead letters and the last runs."""
+        """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
+        drift = latest(self.catalog, self.name)
         holder = self.catalog.lock_holder(self.name)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
@@ -532,6 +581,8 @@ class Collection:
             last_runs=tuple(self.catalog.runs(self.name, 5)),
             lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
             work=self.work(),
+            drift=drift,
+            worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
     def work(self) -> WorkStatus:

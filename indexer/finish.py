@@ -15,6 +15,7 @@ from heapq import nsmallest
 
 import numpy as np
 
+from indexer import drift
 from indexer.analysis.finders import DEFAULT, FINDERS, Asked
 from indexer.analysis.keyphrases import choose
 from indexer.analysis.labels import LabelMaker, PhraseCount, label_of
@@ -28,6 +29,7 @@ from indexer.engines.base import Engine, SearchRequest
 from indexer.errors import NotFound
 from indexer.progress import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
+from indexer.sampling import shuffled
 from indexer.windows import unit
 
 SAMPLE_DOCUMENTS = 3_000  # a fit learns from so many; more change no topic and cost memory
@@ -51,6 +53,7 @@ class NamedFit:
     asked: int | None  # how many topics were asked for
     lineage: tuple[LineageEntry, ...] = ()
     finder: str = DEFAULT
+    fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
 
 
 class Finisher:
@@ -105,8 +108,12 @@ class Finisher:
         if new:
             self.install(live, topics)
         else:
-            self.catalog.save_topics(self.collection, self._entries(topics))
+            entries = topic_entries(self.catalog, self.collection, topics, self.run)
+            self.catalog.save_topics(self.collection, entries)
         self._mark_done(documents, live)
+        if not new:
+            with timed("drift"):
+                drift.keep_up(self.engine, self.catalog, self.collection)
         return new
 
     def found(self, ancestors: Sequence[Topic], asked: Asked) -> NamedFit | None:
@@ -136,7 +143,7 @@ class Finisher:
 
     def install(self, named: NamedFit, topics: Sequence[Topic]) -> None:
         """Make a fit and its topics those of the collection, in the catalog."""
-        entries = self._entries(topics)
+        entries = topic_entries(self.catalog, self.collection, topics, self.run)
         self.catalog.install_fit(self.collection, named.run, topics=entries, lineage=named.lineage)
 
     def merge(self, into: str, others: Sequence[str]) -> int:
@@ -163,6 +170,7 @@ class Finisher:
                 *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
             ),
             live.finder,
+            live.fitted or live.run,
         )
         self._save(merged, "", len(documents))
         self._refine(merged, documents)
@@ -183,7 +191,7 @@ class Finisher:
 
     def _fit(self, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
         """Fit, and name what continues an old topic after it."""
-        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=_shuffled)
+        ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=shuffled)
         rows, sample = self._sample(sorted(ids))
         if sample is None:
             return None
@@ -241,10 +249,12 @@ class Finisher:
 
     def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
         """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
+        installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
             info = entry.info
             same = info.get("sample") == fingerprint and info.get("asked") == asked.number
-            if not entry.live and same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT):
+            same = same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT)
+            if entry.run not in installed and same:
                 named = saved_fit(self.catalog, self.collection, entry.run)
                 if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
                     return named
@@ -255,6 +265,7 @@ class Finisher:
             "ids": list(named.ids),
             "asked": named.asked,
             "finder": named.finder,
+            "fitted": named.fitted or named.run,
             "sample": fingerprint,
             "documents": documents,
             "silhouette": named.fit.silhouette if np.isfinite(named.fit.silhouette) else None,
@@ -380,10 +391,11 @@ class Finisher:
         fresh = {topic.id: _entry(topic, None, self.run) for topic in self.engine.topics()}
         return fresh | known
 
-    def _entries(self, topics: Sequence[Topic]) -> list[TopicEntry]:
-        """For the catalog."""
-        known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
-        return [_entry(topic, known.get(topic.id), self.run) for topic in topics]
+
+def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], run: str) -> list[TopicEntry]:
+    """Topics of an engine for the catalog. Those that it does not know were born in `run`."""
+    known = {topic.id: topic for topic in catalog.topics(collection, state=None)}
+    return [_entry(topic, known.get(topic.id), run) for topic in topics]
 
 
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
@@ -405,7 +417,8 @@ def _named(found: Fit) -> NamedFit:
     lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
     fitted = TopicFit.from_arrays(found.arrays)
     ids, finder = tuple(found.info["ids"]), found.info.get("finder", DEFAULT)
-    return NamedFit(found.run, fitted, ids, found.info.get("asked"), lineage, finder)
+    asked = found.info.get("asked")
+    return NamedFit(found.run, fitted, ids, asked, lineage, finder, str(found.info.get("fitted", "")))
 
 
 def _answers(live: NamedFit, asked: Asked) -> bool:
@@ -449,11 +462,6 @@ def _count(mentions: Sequence[MentionRow], row: PhraseRow) -> PhraseCount:
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:
     return -item[1], item[0]
-
-
-def _shuffled(id_: str) -> tuple[bytes, str]:
-    """A sampling order that depends on the id alone."""
-    return hashlib.sha1(id_.encode("utf-8", "surrogatepass")).digest(), id_
 
 
 def _light(row: MentionRow) -> MentionRow:

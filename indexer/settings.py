@@ -12,6 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +21,9 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from indexer.durations import PATTERN
 from indexer.errors import SettingsError
+from indexer.limits import DRIFT, GATE, DriftLimits, GateLimits
 from indexer.log import Format, Level, get_logger, masked
 from mappings import LANGUAGES, VectorIndex
 
@@ -45,6 +48,16 @@ def _matching(pattern: str) -> AfterValidator:
 def _setting(default: Any, about: str, must: str, **limits: Any) -> Any:
     """A field with its sentence for the docs and the end of its error message ("it must …")."""
     return Field(default, description=about, json_schema_extra={"must": must}, **limits)
+
+
+def _limit(default: float, about: str) -> Any:
+    """A limit of the gate or of drift; why it is what it is stands in docs/settings.md."""
+    return _setting(default, about, "be a number from 0", ge=0, allow_inf_nan=False)
+
+
+def _as_absolute(value: str) -> str:
+    """A bundle that is named by its folder is found from every folder; names have no separator in them."""
+    return str(Path(value).expanduser().absolute()) if os.sep in value else value
 
 
 class Settings(BaseSettings):
@@ -113,7 +126,7 @@ class Settings(BaseSettings):
         "Name of the collection that commands work on.",
         "have 1 to 64 letters, digits, - and _, and begin with a letter or digit",
     )
-    bundle: Annotated[str, _matching(r"\S(.*\S)?")] = _setting(
+    bundle: Annotated[str, _matching(r"\S(.*\S)?"), AfterValidator(_as_absolute)] = _setting(
         "minilm-phrases",
         "Encoder for a new collection: the name of a bundle, or its folder.",
         "name a bundle",
@@ -138,6 +151,59 @@ class Settings(BaseSettings):
         "be a whole number from 1",
         ge=1,
     )
+    keep_generations: int = _setting(
+        2,
+        "Generations that are kept when one takes over, with that one and the one that `indexer rollback` goes back to.",
+        "be a whole number from 2",
+        ge=2,
+    )
+    keep_gigabytes: float = _setting(
+        0.0,
+        "Most that generations beside the live one may take; older ones go first. 0 means no limit.",
+        "be a number from 0",
+        ge=0,
+    )
+    retrain_at: Annotated[str, _matching(r"|([01]?\d|2[0-3]):[0-5]\d")] = _setting(
+        "",
+        "Time (UTC) at which workers retrain the collection every day, if it has drifted. Empty means never.",
+        "be empty or a time such as 02:15",
+    )
+    retrain_budget: Annotated[str, _matching(PATTERN)] = _setting(
+        "45m",
+        "Time for the trainings of a retrain that begins like that.",
+        "be a time such as 90s, 45m or 2h",
+    )
+    drift_beyond_topics: float = _limit(
+        DRIFT.beyond_topics, "Drift: share of phrases that no topic reaches, more than among old documents."
+    )
+    drift_topic_shares: float = _limit(
+        DRIFT.topic_shares, "Drift: change of the shares of topics, more than between old documents."
+    )
+    drift_new_vocabulary: float = _limit(
+        DRIFT.new_vocabulary, "Drift: share of unknown phrases, more than among old documents."
+    )
+    drift_fewest: float = _limit(
+        DRIFT.fewest, "Drift: new documents by old ones, below which no retrain is worth it."
+    )
+    drift_growth: float = _limit(DRIFT.growth, "Drift: new documents by old ones, above which one always is.")
+    gate_gain: float = _limit(
+        GATE.gain, "Gate: what a new encoder must gain, surely, in one figure at least."
+    )
+    gate_context: float = _limit(GATE.context, "Gate: how much worse masked phrases may be found.")
+    gate_siblings: float = _limit(
+        GATE.siblings, "Gate: how much farther phrases that are named side by side may be."
+    )
+    gate_gold: float = _limit(GATE.gold, "Gate: how much lower a figure on labelled examples may be.")
+    gate_silhouette: float = _limit(GATE.silhouette, "Gate: how much lower the silhouette of topics may be.")
+    gate_npmi: float = _limit(GATE.npmi, "Gate: how much lower the coherence (NPMI) of topics may be.")
+    gate_without_topic: float = _limit(
+        GATE.without_topic, "Gate: how much larger the share of documents without a topic may be."
+    )
+    gate_likeness: float = _limit(GATE.likeness, "Gate: how much more alike random phrases may be.")
+    gate_neighbours: float = _limit(GATE.neighbours, "Gate: share of nearest neighbours that must stay.")
+    gate_search: float = _limit(GATE.search, "Gate: share of the hits of queries that must stay.")
+    gate_churn: float = _limit(GATE.churn, "Gate: share of documents that may change their topic.")
+    gate_speed: float = _limit(GATE.speed, "Gate: how many times as fast as the old encoder, at least.")
     log_level: Level = _setting(
         "warning", "Least serious log line that is shown.", "be one of debug, info, warning and error"
     )
@@ -154,6 +220,16 @@ class Settings(BaseSettings):
     def collection_folder(self) -> Path:
         """Where the embedded engine keeps the collection."""
         return self.home / "collections" / self.collection
+
+    @property
+    def gate(self) -> GateLimits:
+        """What a new encoder may cost."""
+        return GateLimits(**{f.name: getattr(self, f"gate_{f.name}") for f in fields(GateLimits)})
+
+    @property
+    def drift(self) -> DriftLimits:
+        """From where on a retrain is worth it."""
+        return DriftLimits(**{f.name: getattr(self, f"drift_{f.name}") for f in fields(DriftLimits)})
 
     def make_home(self) -> None:
         """Make the home folder.

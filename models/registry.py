@@ -20,9 +20,14 @@ class Registry:
     def path(self, name: str) -> Path:
         """Folder of a bundle.
 
+        Args:
+            name: Or the folder itself, from the root on.
+
         Raises:
             BundleMissing: There is no bundle of this name; the message lists those there are.
         """
+        if Path(name).is_absolute():
+            return Path(name)
         for folder in (self.folder, SHIPPED):
             if name in _names(folder):
                 return folder / name
@@ -38,6 +43,11 @@ class Registry:
     def get(self, name: str) -> Bundle:
         """Read a bundle by name."""
         return read_bundle(self.path(name))
+
+    def address(self, bundle: Bundle) -> str:
+        """What `get` finds a bundle by: its name, or its folder where that is elsewhere."""
+        known = bundle.name in self.list() and self.path(bundle.name) == bundle.folder
+        return bundle.name if known else str(bundle.folder)
 
     def add(self, folder: Path) -> Bundle:
         """Copy the bundle in `folder` into the home, under the name it carries; one of that name is replaced.
@@ -65,11 +75,13 @@ class Registry:
 
         Raises:
             BundleMissing: There is no bundle of this name.
-            ModelError: It is shipped with the program, or others build on the model in its folder.
+            ModelError: It is shipped with the program, lies elsewhere, or others build on the model in its folder.
         """
         path = self.path(name)
         if path.parent == SHIPPED:
             raise ModelError(f"Bundle '{name}' is shipped with the program and cannot be removed.")
+        if path.parent != self.folder:
+            raise ModelError(f"Bundle '{name}' is not in the home; delete its folder yourself.")
         if others := _built_on(path):
             raise ModelError(
                 f"Bundle '{name}' cannot be removed: {', '.join(others)} builds on its model.",

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from indexer.cli import main
 from indexer.settings import Settings
 from workers.health import working
+from workers.queues import QUEUES
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -53,7 +54,7 @@ def test_every_password_has_to_be_given():
 
 def test_without_a_profile_everything_starts_that_a_collection_needs_and_no_more():
     assert {name for name, service in SERVICES.items() if "profiles" not in service} == {
-        "elasticsearch", "redis", "postgres", "prepare", "encode", "maintain",
+        "elasticsearch", "redis", "postgres", "prepare", "encode", "maintain", "train",
     }  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def test_our_services_wait_for_the_servers_and_stop_gracefully(name):
 
 def test_each_queue_that_has_tasks_has_a_worker():
     queues = {service["command"][-1] for service in OURS.values() if service["command"][0] == "worker"}
-    assert queues == {"prepare", "encode", "maintain"}
+    assert queues == set(QUEUES)
 
 
 def test_the_elasticsearch_is_the_one_that_the_tests_run():

@@ -59,6 +59,8 @@ def test_an_empty_value_in_the_environment_counts_as_not_given(monkeypatch: pyte
         ("collection", "-x", "INDEXER_COLLECTION is '-x'; it must have 1 to 64 letters,"),
         ("database", "catalog.sqlite", "INDEXER_DATABASE is 'catalog.sqlite'; it must begin with sqlite:///"),
         ("broker", "localhost", "INDEXER_BROKER is 'localhost'; it must be empty or a URL such as redis://"),
+        ("retrain_at", "2pm", "INDEXER_RETRAIN_AT is '2pm'; it must be empty or a time such as 02:15."),
+        ("retrain_budget", "soon", "INDEXER_RETRAIN_BUDGET is 'soon'; it must be a time such as 90s,"),
         ("log_level", "loud", "INDEXER_LOG_LEVEL is 'loud'; it must be one of debug,"),
     ],
 )
@@ -131,6 +133,26 @@ def test_a_named_file_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_home_may_begin_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert load_settings(home="~/indexer").home == Path("/home/me/indexer")
+
+
+@pytest.mark.parametrize("given", ["./mine", "~/mine", "{folder}/mine"])
+def test_the_folder_of_a_bundle_counts_from_the_root(
+    given: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    assert load_settings(bundle=given.format(folder=folder)).bundle == f"{folder}/mine"
+    assert load_settings(bundle="mine").bundle == "mine"
+
+
+def test_limits_are_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "indexer.toml").write_text("gate_churn = 0.6\ndrift_growth = 0.5\n")
+    monkeypatch.setenv("INDEXER_GATE_GAIN", "0.02")
+    settings = load_settings()
+    assert (settings.gate.churn, settings.gate.gain, settings.gate.speed) == (0.6, 0.02, 0.8)
+    assert (settings.drift.growth, settings.drift.fewest) == (0.5, 0.02)
+    monkeypatch.setenv("INDEXER_GATE_GAIN", "-1")
+    with pytest.raises(SettingsError, match="INDEXER_GATE_GAIN is '-1'; it must be a number from 0"):
+        load_settings()
 
 
 def test_settings_cannot_be_changed() -> None:

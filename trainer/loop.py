@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,7 +77,7 @@ class Step:
 
 def train(
     recipe: Recipe, network: nn.Module, config: TrainConfig, checkpoint: Path | None = None
-) -> Iterator[Step]:
+) -> Generator[Step, None, None]:
     """Train until the last step, or until the dev score stops improving. Yields after each update.
 
     Batches and dropout depend on seed and step only: a run that was killed and goes on from its checkpoint
@@ -85,21 +85,28 @@ def train(
 
     Args:
         network: Everything with weights; switched between training and use here.
-        checkpoint: File to go on from if it is there, and to write at each dev score; deleted by the caller.
+        checkpoint: File to go on from if it is there, and to write at each dev score, and when the caller closes this
+            between two steps; deleted by the caller.
 
     Raises:
         LossDiverged: The loss became NaN or infinite.
     """
     parameters = [p for p in recipe.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
-    best, best_step, done, before = -math.inf, 0, 0, 0.0
+    best, best_step, done, before, timed_from = -math.inf, 0, 0, 0.0, 0.0
     if checkpoint and checkpoint.exists():
         state = torch.load(checkpoint, weights_only=True)
         _restore(state, parameters, optimizer)
         best, best_step, done, before = state["best"], state["best_step"], state["done"], state["seconds"]
+        timed_from = state["timed_from"]
         config = replace(config, steps=state["steps"])
     start = time.perf_counter()
-    timed_from = 0.0
+
+    def save(seconds: float) -> None:
+        if checkpoint:
+            numbers = {"best": best, "best_step": best_step, "done": done, "steps": config.steps}
+            _save(checkpoint, parameters, optimizer, seconds=seconds, timed_from=timed_from, **numbers)
+
     while done < config.steps:
         loss = _update(recipe, network, parameters, optimizer, config, done)
         done += 1
@@ -114,24 +121,18 @@ def train(
                 config, steps=max(done, min(config.steps, done + int((config.budget_s - seconds) / pace)))
             )
         if done % config.eval_every and done < config.steps:
-            yield Step(done, config.steps, loss, seconds)
+            try:
+                yield Step(done, config.steps, loss, seconds)
+            except GeneratorExit:
+                save(seconds)
+                raise
             continue
         score = _score(recipe, network)
         is_best = score > best  # strictly: on a tie the earlier one stays
         if is_best:
             best, best_step = score, done
         seconds = before + time.perf_counter() - start
-        if checkpoint:
-            _save(
-                checkpoint,
-                parameters,
-                optimizer,
-                best=best,
-                best_step=best_step,
-                done=done,
-                seconds=seconds,
-                steps=config.steps,
-            )
+        save(seconds)
         yield Step(done, config.steps, loss, seconds, score, is_best)
         if config.patience and done - best_step >= config.patience:
             return

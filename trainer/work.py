@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -14,13 +15,11 @@ from indexer.errors import InputError
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, read
 from indexer.records import Document
-from models.bundle import ADAPTER, Bundle, write_bundle
+from models.bundle import ADAPTER, TRAINING, Bundle, write_bundle
 from models.network import Network
 from trainer.adapters import Tensors
 from trainer.curve import draw
 from trainer.loop import Recipe, Step, TrainConfig, train
-
-TRAINING = "training.json"
 
 
 def documents_of(path: Path) -> Iterator[Document]:
@@ -44,13 +43,21 @@ def run(
     recipe: Recipe, network: Network, config: TrainConfig, work: Path, progress: Progress
 ) -> list[dict[str, float | None]]:
     """Train with a checkpoint at each dev score, and keep the curve beside it. The last weights stay."""
-    curve = work / "curve.json"
+    curve, checkpoint = work / "curve.json", work / "checkpoint.pt"
     log: list[dict[str, float | None]] = json.loads(curve.read_text()) if curve.exists() else []
-    for step in train(recipe, network, config, work / "checkpoint.pt"):
-        log = [*log[: step.number - 1], _entry(step)]
-        if step.score is not None:
-            curve.write_text(json.dumps(log))
-        progress(f"train: loss {step.loss:.3f}", step.number, step.of)
+    resumed = checkpoint.exists()
+    with closing(train(recipe, network, config, checkpoint)) as steps:
+        try:
+            for step in steps:
+                if resumed:
+                    progress(f"note: Goes on with a training at step {step.number} of {step.of}.", 0, None)
+                    resumed = False
+                log = [*log[: step.number - 1], _entry(step)]
+                if step.score is not None:
+                    curve.write_text(json.dumps(log))
+                progress(f"train: loss {step.loss:.3f}", step.number, step.of)
+        finally:
+            curve.write_text(json.dumps(log))  # the checkpoint of one that is stopped here is of this step
     return log
 
 
@@ -80,10 +87,3 @@ def write(
     draw(steps, folder / "curve.png")
     (folder / TRAINING).write_text(json.dumps(said, indent=2) + "\n")
     return folder
-
-
-def training_of(bundle: Bundle) -> dict[str, object]:
-    """How a bundle was trained; empty when it was not."""
-    file = bundle.folder / TRAINING
-    found: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
-    return found

@@ -6,6 +6,7 @@ from celery import Celery
 
 from indexer.settings import Settings
 from workers.queues import name_of
+from workers.schedule import schedule_of
 
 # Redis gives a message out again when it was not acknowledged for so long, although its worker may still be at work.
 # That does no harm here: whoever gets it finds that the batch is another one's. What brings back the work of a dead
@@ -35,6 +36,8 @@ def make_app(settings: Settings) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         enable_utc=True,
+        beat_schedule=schedule_of(settings),
+        result_expires=None,  # there are none to be cleaned up
     )
     return app
 

@@ -14,6 +14,7 @@ from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
 from indexer.mining import CHUNK
 from indexer.pipeline import Pipeline, RunReport
+from workers import training
 from workers.resources import Resources
 from workers.sending import Sender, messages
 
@@ -31,6 +32,7 @@ def maintain(resources: Resources, sender: Sender) -> None:
     """Send what was lost, cut what has room, finish what is through. Doing it twice, or two at once, does no harm."""
     catalog = resources.catalog
     sender.sweep(catalog)
+    training.sweep(catalog, sender)
     for run in catalog.open_runs():
         feed(catalog, sender, run.id, run.collection, resources.settings.batches_ahead)
         if catalog.is_through(run.id):

@@ -22,10 +22,12 @@ from workers.app import make_app
 from workers.maintaining import ticking
 from workers.queues import Queue, name_of
 from workers.resources import Resources
+from workers.schedule import beating
 from workers.sending import Sender
 from workers.tasks import add_tasks
 
 WATCH_EVERY = 1.0  # seconds
+NICE = 10  # of training: searches and mining on the same machine come first
 
 
 def run(queue: Queue, name: str, settings: Settings) -> int:
@@ -54,6 +56,9 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
         stack.enter_context(threadpool_limits(1, user_api="blas"))  # waiting BLAS threads spin
         if queue == "maintain":
             stack.enter_context(ticking(sender))
+            stack.enter_context(beating(app))
+        if queue == "train":
+            os.nice(NICE)
         worker.start()
     return int(worker.exitcode or 0)
 

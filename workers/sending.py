@@ -79,6 +79,11 @@ class Sender:
             with suppress(OperationalError, OSError):
                 self._send("maintain", expires=every)
 
+    def ask_to_train(self, run: str) -> None:
+        """Send the message for a slice of a retrain. One that cannot be sent is sent later, as one that was lost."""
+        with suppress(OperationalError, OSError):
+            self._send("train", run)
+
     def _send(self, queue: Queue, *arguments: str, expires: float | None = None) -> None:
         self._app.send_task(
             f"indexer.{queue}",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery
+from celery.worker import state
 
 from indexer.catalog.entries import BatchState
-from workers import maintaining, steps
+from workers import maintaining, steps, training
 from workers.resources import Resources
 from workers.sending import Sender
 
@@ -24,6 +25,19 @@ def add_tasks(app: Celery, resources: Resources, sender: Sender) -> None:
     def maintain() -> None:
         maintaining.maintain(resources, sender)
 
+    def train(run: str) -> None:
+        training.work(resources.settings, resources.catalog, sender, run, _is_stopping)
+
+    def retrain(collection: str) -> None:
+        training.begin(resources.settings, sender, collection)
+
     add("prepare")
     add("encode")
     app.task(maintain, name="indexer.maintain")
+    app.task(train, name="indexer.train")
+    app.task(retrain, name="indexer.retrain")
+
+
+def _is_stopping() -> bool:
+    """Whether a signal has told this process to end."""
+    return state.should_stop is not None or state.should_terminate is not None

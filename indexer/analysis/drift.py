@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LEAST_DOCUMENTS = 30  # new ones; fewer show chance alone
+LEAST_DOCUMENTS = (
+    60  # new ones; of 30 like the old, one handful in nine looked like drift, of 60 one in twenty
+)
 
 
 @dataclass(frozen=True)
@@ -41,46 +43,40 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Drift:
+class Signs:
     """How far new documents are from what the topics were made of.
 
     Attributes:
-        documents: How many new ones there are.
         beyond_topics: Share of the phrases that no topic reaches.
         topic_shares: Half the sum of differences between the shares of topics: 0 alike, 1 no topic in common.
         new_vocabulary: Share of the phrases that no reference document has.
     """
 
-    documents: int
     beyond_topics: Sign
     topic_shares: Sign
     new_vocabulary: Sign
 
-    @property
-    def most(self) -> float:
-        """The strongest sign."""
-        return max(self.beyond_topics.more, self.topic_shares.more, self.new_vocabulary.more)
 
-
-def drift(
-    reference: Sequence[Seen], old: Sequence[Seen], new: Sequence[Seen], documents: int
-) -> Drift | None:
+def compare(reference: Sequence[Seen], old: Sequence[Seen], new: Sequence[Seen]) -> Signs | None:
     """Compare new documents and old ones with a reference; None where there are too few to say.
 
     Args:
         reference: Of the documents that the topics were fitted to.
         old: Others of these; as many as `new`, or chance would weigh differently.
-        documents: How many new ones there are, all together.
     """
-    if min(len(reference), len(old), len(new)) < LEAST_DOCUMENTS:
+    if not enough(len(reference), len(old), len(new)):
         return None
     known = {phrase for seen in reference for phrase, _ in seen.phrases}
-    return Drift(
-        documents,
+    return Signs(
         Sign(_beyond(new), _beyond(old)),
         Sign(_distance(reference, new), _distance(reference, old)),
         Sign(_unknown(new, known), _unknown(old, known)),
     )
+
+
+def enough(*documents: int) -> bool:
+    """Whether numbers of documents are large enough to compare."""
+    return min(documents) >= LEAST_DOCUMENTS
 
 
 def _beyond(seen: Sequence[Seen]) -> float:

@@ -292,9 +292,14 @@ class Batches(Ledger, Runs, DeadLetters):
             )
         return left is None
 
-    def open_runs(self, collection: str | None = None) -> list[Run]:
-        """Runs that workers do and that are not finished, oldest first."""
-        query = select(R.id).where(R.state == "running", R.pid == 0).order_by(R.id)
+    def open_runs(self, collection: str | None = None, *, retrains: bool = False) -> list[Run]:
+        """Runs that workers do and that are not finished, oldest first.
+
+        Args:
+            retrains: Those; otherwise all others, which are made of batches.
+        """
+        kind = R.kind == "retrain" if retrains else R.kind != "retrain"
+        query = select(R.id).where(R.state == "running", R.pid == 0, kind).order_by(R.id)
         if collection is not None:
             query = query.where(R.collection == collection)
         with self._reading() as connection:

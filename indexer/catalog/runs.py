@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlalchemy import RowMapping, insert, select, update
 from indexer.catalog.database import now, storable
 from indexer.catalog.entries import Run, RunState
 from indexer.catalog.locks import Lock, Locks
-from indexer.catalog.process import Process, this_process
+from indexer.catalog.process import Process, this_process, this_user
 from indexer.catalog.tables import RunRow as R
 from indexer.errors import NotFound
 
@@ -56,10 +56,21 @@ class Runs(Locks):
             "birth": process.birth,
             "lock_token": lock.token if lock else "",
             "cut_to": "",
+            "started_by": this_user(),
         }
         with self._writing() as connection:
             connection.execute(insert(R).values(values))
         return run
+
+    def resume_run(self, id: str, lock: Lock) -> None:
+        """Note that this process goes on with a run that was interrupted."""
+        me = this_process()
+        values = {"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth}
+        with self._writing() as connection:
+            again = update(R).where(R.id == id)
+            connection.execute(
+                again.values(state="running", finished_at=None, lock_token=lock.token, **values)
+            )
 
     def detach_run(self, id: str, counts: Mapping[str, Any]) -> None:
         """Note that workers go on with a run: it is not over when this process or its lock is.
@@ -98,12 +109,24 @@ class Runs(Locks):
             raise NotFound(f"There is no run '{id}'.")
         return _run(row, held)
 
-    def runs(self, collection: str, limit: int = 20) -> list[Run]:
-        """The last runs, newest first."""
+    def runs(self, collection: str, limit: int = 20, *, kinds: Sequence[str] = ()) -> list[Run]:
+        """The last runs, newest first.
+
+        Args:
+            kinds: Only runs of these kinds.
+        """
         query = select(R.__table__).where(R.collection == collection).order_by(R.id.desc()).limit(limit)
+        if kinds:
+            query = query.where(R.kind.in_(kinds))
         with self._reading() as connection:
             held = self._held_tokens(connection)
             return [_run(row, held) for row in connection.execute(query).mappings()]
+
+    def run_kinds(self, ids: Collection[str]) -> dict[str, str]:
+        """Run ► kind, of those that there are."""
+        query = select(R.id, R.kind).where(R.id.in_(ids))
+        with self._reading() as connection:
+            return {row.id: row.kind for row in connection.execute(query)}
 
     def interrupted_runs(self, collection: str | None = None) -> list[Run]:
         """Mark the runs that ended without a word as interrupted, and return them, oldest first.

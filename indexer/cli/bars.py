@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,23 +21,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from indexer.cli.lines import named
 from indexer.progress import Progress as Listener
 
 PATIENCE = 0.7  # seconds that nobody needs a bar for
-
-NAMES = {
-    "read": "Reading",
-    "load": "Loading the encoder",
-    "measure": "Measuring what encodes fastest here, once",
-    "mine": "Finding phrases",
-    "fit topics": "Finding topics",
-    "assign": "Choosing keyphrases",
-    "consolidate": "Counting phrases",
-    "write back": "Writing to your index",
-    "take back": "Taking back from your index",
-    "evaluate": "Evaluating",
-    "train": "Training",
-}
 
 
 class _Far(ProgressColumn):
@@ -69,6 +57,10 @@ class Bars:
         self._timer.start()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
+        name, _, note = stage.partition("note: ")
+        if note and not name:
+            click.echo(note, err=True)  # rich writes it above the bar
+            return
         with self._lock:
             self._state = stage, done, total
             self._draw()
@@ -89,7 +81,7 @@ class Bars:
                 self._progress.remove_task(self._task)
             self._stage = stage
             self._task = self._progress.add_task("", total=None)
-        name = ", ".join(part for part in (NAMES.get(stage, stage.capitalize()), more) if part)
+        name = ", ".join(part for part in (named(stage), more) if part)
         # An estimate may be too low: a bar that is over its end says nothing.
         self._progress.update(
             self._task, description=name, completed=done, total=max(total, done) if total else None

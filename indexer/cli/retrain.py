@@ -2,70 +2,90 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.gate import judgement
+from indexer.cli.text import clean, print_json, say, warn
 from indexer.cli.train.shared import budget_option, seed_option
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
-    from trainer.retrain.gate import Report
+    from trainer.retrain.run import RetrainReport
 
 REFUSED = 3  # exit code when the gate said no
+NICE = 10  # searches on this machine come first
 
 
 @command()
+@click.option("--if-drifted", is_flag=True,
+              help="Only if new documents are unlike the old ones, or very many.")  # fmt: skip
 @click.option("--method", type=click.Choice(["pairs", "ccl", "both"]), default="both", show_default=True,
               help="Learn from phrases in two texts, from clusters, or from one after the other.")  # fmt: skip
 @budget_option
+@click.option("--gold", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Labelled examples that decide too: JSON Lines, see docs/retraining.md.")  # fmt: skip
+@click.option("--candidate", default="", metavar="BUNDLE",
+              help="Train nothing: judge this encoder, by its name or folder.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Train and judge; build and change nothing.")
 @click.option("--force", is_flag=True, help="Train though nothing changed, and swap whatever the gate says.")
+@click.option("--workers", is_flag=True, help="Let workers do it, and do not wait.")
 @seed_option
 @json_option
 @pass_app
-def retrain(
-    app: App, method: str, budget: float, dry_run: bool, force: bool, seed: int, as_json: bool
-) -> None:
+def retrain(app: App, /, as_json: bool, workers: bool, **asked: Any) -> None:
     """Adapt the encoder to the collection; swap only if better.
 
     Trains on the collection's own texts, compares the new encoder with the old one on texts kept aside, and builds the
     next generation beside the live one, which takes over in one step. Topics keep their ids and names. Searches and
-    indexing go on meanwhile. Killed, the same command goes on. Exit code 3: the gate refused.
+    indexing go on meanwhile. Killed, the same command goes on.
+
+    Exit code 0: swapped, or nothing to do; 3: refused; 1: failed.
 
     \b
     Examples:
-      indexer retrain --budget 45m
+      indexer retrain --if-drifted --budget 45m
       indexer retrain --method pairs --dry-run --json
+      indexer retrain --gold examples.jsonl
+      indexer retrain --candidate my-encoder --dry-run
     """
     from trainer.retrain.run import RetrainOptions
 
-    options = RetrainOptions(method, budget, dry_run, force, seed)  # type: ignore[arg-type]  # one of the choices
-    with app.collection() as collection, working(app, resumable=True) as progress:
-        report = collection.retrain(options, progress=progress)
+    asked["candidate"] = _address(asked["candidate"])
+    options = RetrainOptions(**asked)
+    with app.collection() as collection:
+        if workers:
+            from workers.training import hand_over
+
+            report = hand_over(collection, options)
+        else:
+            os.nice(NICE)
+            with working(app, lines=True) as progress:
+                report = collection.retrain(options, progress=progress)
     if as_json:
         print_json(report.counts())
     else:
-        for name, judged in report.judged.items():
-            _show(name, judged)
-        say(f"{report.verdict}: {clean(report.reason)}")
+        _show(report)
     if report.verdict == "refused":
         raise SystemExit(REFUSED)
 
 
-def _show(name: str, judged: Report) -> None:
-    rows = [
-        (
-            check.name,
-            "" if check.old is None else f"{check.old:.3f}",
-            f"{check.new:.3f}",
-            check.limit,
-            check.verdict,
-        )
-        for check in judged.checks
-    ]
-    say(f"{name}: {'may take over' if judged.accepted else 'may not take over'}")
-    say(table(rows, head=("", "old", "new", "limit", "verdict"), right=(1, 2)))
-    say("")
+def _address(candidate: str) -> str:
+    """A folder from the root on; names have no separator."""
+    return str(Path(candidate).absolute()) if os.sep in candidate else candidate
+
+
+def _show(report: RetrainReport) -> None:
+    for note in report.notes:
+        warn(clean(note))
+    for name, judged in report.judged.items():
+        say(judgement(name, judged))
+        for reason in judged.reasons:
+            say(reason)
+        say("")
+    said = "with the workers" if report.verdict == "paused" else report.verdict
+    say(f"{said}: {clean(report.reason)}")

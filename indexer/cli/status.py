@@ -84,6 +84,8 @@ def _facts(app: App, found: Status, home: str) -> Iterator[tuple[str, str]]:
     yield "phrases", f"{engine.phrases:,}; {count(engine.mentions, 'mention')}"
     yield "topics", f"{found.topics:,}; {count(found.without_topic, 'document')} without one"
     yield "bundle", found.bundle
+    worth = f"; worth a retrain: {app.again('retrain --if-drifted')}" if found.worth_a_retrain else ""
+    yield "drift", f"{found.drift}{worth}"
     dead = [f"{stage} {number:,}" for stage, number in found.dead.items() if number]
     more = f" ({', '.join(dead)}); see them: {app.again('status --dead')}" if dead else ""
     yield "dead letters", f"{sum(found.dead.values()):,}{more}"

@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def working(app: App, *, resumable: bool = True) -> Iterator[Progress]:
+def working(app: App, *, resumable: bool = True, lines: bool = False) -> Iterator[Progress]:
     """Long work: gives it something to report its progress to.
 
     Args:
         resumable: Whether the same command, given again, goes on where it was stopped.
+        lines: Whether it takes so long that a log should have a line now and then.
     """
     app.resumable = resumable
     if not sys.stderr.isatty():
+        from indexer.cli.lines import Lines
         from indexer.progress import no_progress
 
-        yield no_progress
+        yield Lines() if lines else no_progress
         return
     from indexer.cli.bars import bars
 

@@ -52,6 +52,34 @@ def test_run_ids_sort_by_time_and_runs_come_newest_first(catalog: Catalog) -> No
     assert [run.id for run in catalog.runs("main", limit=3)] == ids[:1:-1]
 
 
+def test_runs_of_one_kind(catalog: Catalog) -> None:
+    retrain = catalog.start_run("main", "retrain", {})
+    for _ in range(3):
+        catalog.start_run("main", "index", {})
+    assert [run.id for run in catalog.runs("main", limit=2, kinds=["retrain"])] == [retrain]
+
+
+def test_a_run_can_be_gone_on_with_by_another_process(
+    catalog: Catalog, url: str, start_process: Start
+) -> None:
+    start_process(lambda: start_one(url))()
+    (dead,) = catalog.interrupted_runs()
+    with catalog.lock("main", "indexer retrain") as lock:
+        catalog.resume_run(dead.id, lock)
+        assert catalog.interrupted_runs() == []
+        again = catalog.run(dead.id)
+        assert (again.state, again.finished_at, again.started_at) == ("running", None, dead.started_at)
+    assert [run.id for run in catalog.interrupted_runs()] == [dead.id]  # it works under the lock
+
+
+def test_retrains_by_workers_are_no_runs_of_batches(catalog: Catalog) -> None:
+    index = catalog.start_run("main", "index", {}, detached=True)
+    retrain = catalog.start_run("main", "retrain", {}, detached=True)
+    catalog.start_run("main", "retrain", {})  # by a command
+    assert [run.id for run in catalog.open_runs("main")] == [index]
+    assert [run.id for run in catalog.open_runs(retrains=True)] == [retrain]
+
+
 def start_one(url: str, *, detached: bool = False) -> None:
     Catalog.open(url).start_run("main", "index", {}, detached=detached)
 

@@ -144,6 +144,14 @@ def test_a_fit_comes_back_as_it_was_saved(catalog: Catalog) -> None:
         catalog.fit("main", "R2")
 
 
+def test_more_can_be_said_of_a_fit(catalog: Catalog) -> None:
+    catalog.save_fit("main", "R1", "b@1", ARRAYS, {"asked": 3, "drift": 1})
+    catalog.add_to_fit("main", "R1", {"drift": {"new": 2}})
+    assert catalog.fit("main", "R1").info == {"asked": 3, "drift": {"new": 2}}
+    with pytest.raises(NotFound, match="no fit of run 'R2'"):
+        catalog.add_to_fit("main", "R2", {"drift": 1})
+
+
 def test_installing_a_fit_changes_fit_topics_and_lineage_together(catalog: Catalog) -> None:
     catalog.save_fit("main", "R1", "b@1", ARRAYS, {})
     catalog.install_fit(
@@ -180,16 +188,6 @@ def test_a_fit_that_cannot_be_installed_changes_nothing(catalog: Catalog) -> Non
     assert live is not None
     assert live.run == "R1"
     assert catalog.topics("main", state=None) == [topic(1)]
-
-
-def test_going_back_to_an_older_fit(catalog: Catalog) -> None:
-    for run, topics in (("R1", [topic(1), topic(2)]), ("R2", [topic(1), topic(3)])):
-        catalog.save_fit("main", run, "b", ARRAYS, {})
-        catalog.install_fit("main", run, topics=topics)
-    catalog.install_fit("main", "R1", topics=[topic(1), topic(2)], run="R3")
-    assert [(fit.run, fit.live) for fit in catalog.fits("main")] == [("R2", False), ("R1", True)]
-    assert [entry.id for entry in catalog.topics("main")] == ["t-000001", "t-000002"]
-    assert catalog.topic("main", "t-000003").retired_run == "R3"
 
 
 def test_each_collection_has_its_own_live_fit(catalog: Catalog) -> None:

@@ -62,6 +62,7 @@ def small_parts():
         patch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
         patch.setattr("indexer.collection.Preparer", PlainPreparer)
         patch.setattr("indexer.collection.TAGGERS", 0)
+        patch.setattr("os.nice", lambda more: 0)  # the other tests would be slower too
         parallel._preparer.cache_clear()
         yield
     parallel._preparer.cache_clear()

@@ -9,7 +9,7 @@ import time
 import pytest
 from rich.console import Console
 
-from indexer.cli import bars
+from indexer.cli import bars, lines
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_every_stage_of_a_run_has_a_name_for_people(indexed, run, home, tmp_path
     source = write(tmp_path / "docs.jsonl", corpus(6))
     with Collection.open(home=home) as collection:
         collection.index([source], progress=lambda stage, done, total: stages.append(stage))
-    assert set(stages) <= set(bars.NAMES)
+    assert set(stages) <= set(lines.NAMES)
 
 
 def test_loading_the_encoder_is_a_stage_too(indexed):

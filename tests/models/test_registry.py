@@ -69,6 +69,20 @@ def test_names_are_no_paths(registry, mine, name):
         registry.path(name)
 
 
+def test_a_bundle_may_lie_anywhere(registry, mine, tmp_path):
+    bundle = registry.get(str(mine.absolute()))
+    assert bundle.name == "mine"
+    assert registry.address(bundle) == str(mine.absolute())
+    registry.add(mine)
+    assert registry.address(registry.get("mine")) == "mine"
+    assert registry.address(bundle) == str(mine.absolute())  # the copy in the home is another one
+    with pytest.raises(BundleMissing, match=f"no bundle in {tmp_path}/none"):
+        registry.get(f"{tmp_path}/none")
+    with pytest.raises(ModelError, match="is not in the home"):
+        registry.remove(str(mine.absolute()))
+    assert (mine / CARD).exists()
+
+
 @pytest.mark.parametrize("name", ["..", "../mine", "/tmp/mine", ".mine"])
 def test_add_refuses_a_name_that_is_a_path(registry, mine, name):
     write_bundle(replace(read_bundle(mine), name=name), mine)

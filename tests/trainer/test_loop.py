@@ -1,4 +1,5 @@
 import time
+from contextlib import closing
 
 import pytest
 import torch
@@ -53,12 +54,25 @@ def test_killed_and_resumed_it_ends_the_same(tmp_path):
     list(train(whole, whole.network, FAST))
 
     killed = Line()
-    for step in train(killed, killed.network, FAST, tmp_path / "checkpoint.pt"):
-        if step.number == 47:  # seven steps after the last checkpoint
-            break
+    steps = train(killed, killed.network, FAST, tmp_path / "checkpoint.pt")
+    assert next(step for step in steps if step.number == 47)  # seven steps after the last checkpoint
     resumed = Line()
     numbers = [step.number for step in train(resumed, resumed.network, FAST, tmp_path / "checkpoint.pt")]
     assert numbers == list(range(41, 61))
+    for one, other in zip(weights(whole), weights(resumed), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_stopped_between_two_steps_it_goes_on_there(tmp_path):
+    whole = Line()
+    list(train(whole, whole.network, FAST))
+
+    stopped = Line()
+    with closing(train(stopped, stopped.network, FAST, tmp_path / "checkpoint.pt")) as steps:
+        assert next(step for step in steps if step.number == 47)
+    resumed = Line()
+    numbers = [step.number for step in train(resumed, resumed.network, FAST, tmp_path / "checkpoint.pt")]
+    assert numbers == list(range(48, 61))
     for one, other in zip(weights(whole), weights(resumed), strict=True):
         assert torch.equal(one, other)
 

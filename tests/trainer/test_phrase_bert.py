@@ -95,7 +95,7 @@ def trained(bundle, spans, home, **more):
 
 def test_it_learns_the_names_by_heart(bundle, spans, tmp_path):
     made = trained(bundle, spans, tmp_path / "home")
-    assert made.scores["held_back"] > 0.95
+    assert made.scores["held_back"] > 0.9  # a coin finds half
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
     assert len(losses) == CONFIG.steps
     assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])

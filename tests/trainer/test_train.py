@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from indexer.encoding import Window
+from indexer.log import configure
 from models.registry import Registry
 from tests.models.conftest import encoder_of
 from trainer.loop import TrainConfig
@@ -58,14 +59,29 @@ def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path, monk
         if stage.startswith("train") and done == 25:
             raise KeyboardInterrupt
 
+    told = []
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, sources, order, home=tmp_path / "killed", progress=stop)
-    again = train_bundle(bundle, sources, order, home=tmp_path / "killed")
+    again = train_bundle(
+        bundle, sources, order, home=tmp_path / "killed", progress=lambda stage, *_: told.append(stage)
+    )
     assert again.fingerprint == whole.fingerprint
+    assert told[0] == "note: Goes on with a training at step 26 of 40."
+    assert not any(stage.startswith("note") for stage in told[1:])
     losses = [
         [step["loss"] for step in json.loads((b.folder / "curve.json").read_text())] for b in (whole, again)
     ]
     assert losses[0] == losses[1]
+
+
+def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
+    configure()
+    order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
+    train_bundle(bundle, sources, order, home=tmp_path / "few")
+    assert "warning few_texts_to_learn_from texts=40" in capsys.readouterr().err
+    monkeypatch.setattr("trainer.train.FEW_TEXTS", 40)
+    train_bundle(bundle, sources, order, home=tmp_path / "enough")
+    assert "few_texts" not in capsys.readouterr().err
 
 
 def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,24 +75,43 @@ def read_lines(path: Path, make: Callable[[Line], T], limit: int | None = None) 
     Raises:
         InputError: A line is not an object or not as `make` wants it, the file has no lines, or it cannot be read.
     """
-    found = [make(line) for line in _objects(path, limit)]
+    found = [make(_object(*line)) for line in islice(_numbered(path), limit)]
     if not found:
         raise InputError(f"{path}: there are no lines in it.")
     return found
 
 
-def _objects(path: Path, limit: int | None) -> Iterator[Line]:
-    for number, line in enumerate(_lines(path), 1):
-        if limit is not None and number > limit:
-            return
-        where = f"{path}:{number}"
+def read_usable(path: Path, make: Callable[[Line], T]) -> tuple[list[T], list[str]]:
+    """Read a file that was written by hand: what cannot be used is left out, and so are empty lines.
+
+    Returns:
+        What `make` made of the lines, and what is wrong with the others.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    found, problems = [], []
+    for where, text in _numbered(path):
         try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where}: this is not JSON ({error}).") from error
-        if not isinstance(value, dict):
-            raise InputError(f"{where}: expected an object, found {_shown(value)}.")
-        yield Line(where, value)
+            found += [make(_object(where, text))] if text.strip() else []
+        except InputError as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def _numbered(path: Path) -> Iterator[tuple[str, str]]:
+    for number, text in enumerate(_lines(path), 1):
+        yield f"{path}:{number}", text
+
+
+def _object(where: str, text: str) -> Line:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{where}: this is not JSON ({error}).") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: expected an object, found {_shown(value)}.")
+    return Line(where, value)
 
 
 def _lines(path: Path) -> Iterator[str]:

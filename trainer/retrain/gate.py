@@ -9,41 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from indexer.encoding import Floats
+from indexer.limits import GATE, GateLimits
 from trainer.retrain.measure import Measured, Rows
 
 SURE = 0.05  # a gain must be there in all but so many of the resampled probes
 RESAMPLES = 1_000
+CONTEXT = "masked phrase found in another text"
+COLLAPSED = 0.97  # mean cosine of random phrases, above which all other figures follow from it
+FLAT = "The space has collapsed, all phrases are alike"
 Verdict = Literal["better", "kept", "worse"]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a new encoder may cost, each in the unit of its figure, and what it must gain.
-
-    Attributes:
-        gain: In one of the two figures that tell better from worse; less is not worth another space.
-        silhouette, npmi, context, siblings, gold: How much lower it may be. Topics waver by so much from start to start.
-        without_topic, likeness: How much higher.
-        neighbours, search: Share of the nearest ten that must stay: below it, saved searches answer something else.
-        churn: Share of the documents that may change their topic.
-        speed: Times the old one.
-    """
-
-    silhouette: float = 0.03
-    npmi: float = 0.05
-    gain: float = 0.005
-    context: float = 0.01
-    siblings: float = 0.01
-    neighbours: float = 0.3
-    churn: float = 0.4
-    without_topic: float = 0.05
-    search: float = 0.3
-    likeness: float = 0.2
-    speed: float = 0.8
-    gold: float = 0.01
-
-
-DEFAULTS = Limits()
 
 
 @dataclass(frozen=True)
@@ -53,6 +27,7 @@ class Check:
     Attributes:
         old: None where the old encoder is what the new one is compared with.
         limit: What is asked of the new value, as one reads it: "0.61 or more".
+        fault: What it means when that does not hold.
         may_gain: Whether being better in it is a reason to take over.
     """
 
@@ -61,7 +36,14 @@ class Check:
     new: float
     limit: str
     verdict: Verdict
+    fault: str = ""
     may_gain: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The sentence that refuses."""
+        before = "" if self.old is None else f", before {self.old:.3f}"
+        return f"{self.fault}: {self.new:.3f}{before}; it must be {self.limit}."
 
 
 @dataclass(frozen=True)
@@ -79,6 +61,17 @@ class Report:
     def accepted(self) -> bool:
         return not self.reasons
 
+    @property
+    def summary(self) -> str:
+        """The first reason, and how many more there are."""
+        more = f" And {len(self.reasons) - 1} more." if len(self.reasons) > 1 else ""
+        return f"{self.reasons[0]}{more}" if self.reasons else ""
+
+    @property
+    def context(self) -> float:
+        """How well masked phrases are found; of two that may take over it decides."""
+        return next((check.new for check in self.checks if check.name == CONTEXT), 0.0)
+
     def as_json(self) -> dict[str, Any]:
         """Plain data, for the catalog and for programs."""
         return {
@@ -90,38 +83,61 @@ class Report:
             ],
         }
 
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Report:
+        """The reverse of `as_json`."""
+        checks = (
+            {**check, "new": np.nan if check["new"] is None else check["new"]} for check in said["checks"]
+        )
+        return cls(tuple(Check(**check) for check in checks), tuple(said["reasons"]))
 
-def judge(
-    old: Measured,
-    new: Measured,
-    limits: Limits = DEFAULTS,
-    gold: Mapping[str, tuple[float, float]] | None = None,
-) -> Report:
+
+def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: float = 1.0) -> Report:
     """Compare two encoders on one probe.
 
     Args:
-        gold: Figures on examples that people have labelled: name ► (old, new), higher is better.
+        speed: How many times as fast the new one is.
     """
     checks = [
-        *(
-            _least(name, a, b, limits.gold, better=b > a + limits.gold)
-            for name, (a, b) in (gold or {}).items()
-        ),
-        _paired("masked phrase found in another text", old.context, new.context, limits.context, limits.gain),
+        *(_paired(name, "Labelled examples are answered worse", old.gold[name], new.gold[name], limits.gold, limits.gain)
+          for name in old.gold),
         _paired(
-            "phrases named side by side are near", old.siblings, new.siblings, limits.siblings, limits.gain
+            CONTEXT, "Phrases are known by their context less often",
+            old.context, new.context, limits.context, limits.gain,
         ),
-        _least("silhouette of topics", old.silhouette, new.silhouette, limits.silhouette),
-        _least("NPMI of topics", _mean(old.npmi), _mean(new.npmi), limits.npmi),
-        _most("share without a topic", old.without_topic, new.without_topic, limits.without_topic),
-        _most("likeness of random phrases", old.likeness, new.likeness, limits.likeness),
-        _share("neighbours kept, documents", overlap(old.documents, new.documents), limits.neighbours),
-        _share("neighbours kept, phrases", overlap(old.mentions, new.mentions), limits.neighbours),
-        _share("hits kept", overlap(old.answers, new.answers), limits.search),
-        _share("documents in the same topic", same_topic(old.topic, new.topic), 1 - limits.churn),
-        _share("speed", speed(old.seconds, new.seconds), limits.speed),
-    ]
-    reasons = [f"{c.name}: {c.new:.3f}, must be {c.limit}." for c in checks if c.verdict == "worse"]
+        _paired(
+            "phrases named side by side are near", "Phrases of one kind have moved apart",
+            old.siblings, new.siblings, limits.siblings, limits.gain,
+        ),
+        _least(
+            "silhouette of topics", "Topics are less distinct", old.silhouette, new.silhouette, limits.silhouette
+        ),
+        _least("NPMI of topics", "Topics are less coherent", _mean(old.npmi), _mean(new.npmi), limits.npmi),
+        _most(
+            "share without a topic", "More documents are left without a topic",
+            old.without_topic, new.without_topic, limits.without_topic,
+        ),
+        _most(
+            "likeness of random phrases", FLAT if new.likeness > COLLAPSED else "Random phrases are more alike",
+            old.likeness, new.likeness, limits.likeness,
+        ),
+        _share(
+            "neighbours kept, documents", "Documents have other neighbours than before",
+            overlap(old.documents, new.documents), limits.neighbours,
+        ),
+        _share(
+            "neighbours kept, phrases", "Phrases have other neighbours than before",
+            overlap(old.mentions, new.mentions), limits.neighbours,
+        ),
+        _share("hits kept", "Queries find other documents than before", overlap(old.answers, new.answers), limits.search),
+        _share(
+            "documents in the same topic", "Too many documents change their topic",
+            same_topic(old.topic, new.topic), 1 - limits.churn,
+        ),
+        _share("speed", "It is slower", speed, limits.speed),
+    ]  # fmt: skip
+    worse = sorted((c for c in checks if c.verdict == "worse"), key=lambda c: c.fault != FLAT)
+    reasons = [check.reason for check in worse]
     if not reasons and not any(check.verdict == "better" for check in checks):
         reasons = [_no_gain(checks)]
     return Report(tuple(checks), tuple(reasons))
@@ -132,25 +148,34 @@ def _no_gain(checks: Sequence[Check]) -> str:
     return f"Nothing is surely better ({'; '.join(shown)})."
 
 
-def _paired(name: str, old: Floats, new: Floats, loss: float, gain: float) -> Check:
-    better = _mean(new) >= _mean(old) + gain and _surely_positive(new - old)
-    return _least(name, _mean(old), _mean(new), loss, better=better, may_gain=True)
+def _paired(name: str, fault: str, old: Floats, new: Floats, loss: float, gain: float) -> Check:
+    both = ~np.isnan(new - old)  # encoders with another window read other sentences
+    before, after = _mean(old[both]), _mean(new[both])
+    better = after >= before + gain and _surely_positive(new[both] - old[both])
+    return _least(name, fault, before, after, loss, better=better, may_gain=True)
 
 
 def _least(
-    name: str, old: float, new: float, loss: float, *, better: bool = False, may_gain: bool = False
+    name: str,
+    fault: str,
+    old: float,
+    new: float,
+    loss: float,
+    *,
+    better: bool = False,
+    may_gain: bool = False,
 ) -> Check:
     ok = new >= old - loss  # False for NaN
     verdict: Verdict = "better" if better and ok else _kept(ok)
-    return Check(name, old, new, f"{old - loss:.3f} or more", verdict, may_gain)
+    return Check(name, old, new, f"{old - loss:.3f} or more", verdict, fault, may_gain)
 
 
-def _most(name: str, old: float, new: float, more: float) -> Check:
-    return Check(name, old, new, f"{old + more:.3f} or less", _kept(new <= old + more))
+def _most(name: str, fault: str, old: float, new: float, more: float) -> Check:
+    return Check(name, old, new, f"{old + more:.3f} or less", _kept(new <= old + more), fault)
 
 
-def _share(name: str, new: float, least: float) -> Check:
-    return Check(name, None, new, f"{least:.3f} or more", _kept(new >= least))
+def _share(name: str, fault: str, new: float, least: float) -> Check:
+    return Check(name, None, new, f"{least:.3f} or more", _kept(new >= least), fault)
 
 
 def _kept(ok: bool) -> Verdict:
@@ -172,11 +197,6 @@ def _surely_positive(differences: Floats) -> bool:
         differences[draw.integers(0, len(differences), len(differences))].mean() for _ in range(RESAMPLES)
     ]
     return float(np.quantile(means, SURE)) > 0
-
-
-def speed(old: Floats, new: Floats) -> float:
-    """How many times as fast the new encoder is: the median over chunks, so that a busy moment does not count."""
-    return float(np.median(old / new))
 
 
 def overlap(old: Rows, new: Rows) -> float:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,15 @@ from indexer.analysis.labels import LabelMaker, PhraseCount
 from indexer.analysis.topics import Sample, TopicFit, fit, vote
 from indexer.batches import batches
 from indexer.encoding import Encoder, Floats, Window
+from indexer.errors import LossDiverged
+from indexer.records import Document, Prepared
 from indexer.windows import EncodedDocument, encode_documents, unit
 from trainer.evaluation import coherence
+from trainer.retrain.gold import Gold, measure_gold
 from trainer.retrain.probe import Probe
 
 CHUNK = 32  # texts encoded at once
+TIMED = 6  # chunks by which two encoders' speed is compared
 NEAREST = 10  # neighbours, and hits of a query, that are compared
 TOPIC_PHRASES = 16  # of a text, that its topics are made of: as many as when a collection is fitted
 DOCUMENTS_PER_TOPIC = 12  # a probe has fewer texts than the collection, and so fewer topics
@@ -41,13 +46,14 @@ class Measured:
     Attributes:
         silhouette: Of the topics, -1 to 1.
         npmi: float [topics], -1 to 1: do leading phrases stand in the same texts? NaN for topics without two.
-        context: float [n], for each masked phrase, reciprocal rank of the same phrase in another text; 0 past `NEAREST`.
+        context: float [n], for each masked phrase, reciprocal rank of the same phrase in another text; 0 past `NEAREST`,
+            NaN where no other text has it, or its sentence does not fit.
         siblings: float [n], for each phrase named beside another, share of all phrases that are farther than that one.
         topic: int [texts], heaviest topic of each; -1 without one.
         documents, mentions: int [n, NEAREST], nearest other texts, and phrases in other texts.
         answers: int [queries, NEAREST], nearest texts of each query.
         likeness: Mean cosine of two phrases drawn at random: near 1, the space has collapsed.
-        seconds: float [chunks], to encode each `CHUNK` texts.
+        gold: float [n], for each labelled example of a kind, how well it is answered, 0 to 1.
     """
 
     silhouette: float
@@ -59,7 +65,7 @@ class Measured:
     mentions: Rows
     answers: Rows
     likeness: float
-    seconds: Floats
+    gold: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def without_topic(self) -> float:
@@ -67,21 +73,21 @@ class Measured:
         return float(np.mean(self.topic < 0))
 
 
-def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str) -> Measured:
+def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str, gold: Gold | None = None) -> Measured:
     """Measure an encoder.
 
     Args:
         topics: As many as the collection has; a small probe is given fewer.
         mask: What a masked word reads in the encoder's own texts.
+
+    Raises:
+        LossDiverged: It gives vectors that are no numbers.
     """
-    encoded: list[EncodedDocument] = []
-    seconds = []
-    for some in batches(list(zip(probe.documents, probe.prepared, strict=True)), CHUNK):
-        start = time.perf_counter()
-        encoded += encode_documents(encoder, [d for d, _ in some], [p for _, p in some])
-        seconds.append(time.perf_counter() - start)
+    encoded = [one for some in _chunks(probe) for one in encode_documents(encoder, *some)]
     documents = np.stack([one.vector for one in encoded])
     pool, text = _pool(probe, encoded)
+    if not (np.isfinite(documents).all() and np.isfinite(pool).all()):
+        raise LossDiverged(f"The vectors of '{encoder.bundle}' are no numbers: its training has diverged.")
     likeness = pool @ pool.T
     likeness[text[:, None] == text[None, :]] = -2.0  # other texts only
     sample, forms = _sample(encoded)
@@ -101,8 +107,33 @@ def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str) -> Measur
         if probe.queries
         else np.zeros((0, NEAREST), np.intp),
         likeness=_likeness(pool),
-        seconds=np.array(seconds, np.float32),
+        gold=measure_gold(encoder, gold, dict(zip((d.id for d in probe.documents), documents, strict=True)))
+        if gold
+        else {},
     )
+
+
+def speed(old: Encoder, new: Encoder, probe: Probe) -> float:
+    """How many times as fast the new encoder is.
+
+    In turns, and the median over chunks, so that a busy moment does not count.
+    """
+    times = [
+        [_seconds(encoder, documents, prepared) for encoder in (old, new)]
+        for documents, prepared in islice(_chunks(probe), TIMED)
+    ]
+    return float(np.median([before / after for before, after in times]))
+
+
+def _seconds(encoder: Encoder, documents: Sequence[Document], prepared: Sequence[Prepared]) -> float:
+    start = time.perf_counter()
+    encode_documents(encoder, documents, prepared)
+    return time.perf_counter() - start
+
+
+def _chunks(probe: Probe) -> Iterator[tuple[list[Document], list[Prepared]]]:
+    for some in batches(zip(probe.documents, probe.prepared, strict=True), CHUNK):
+        yield [document for document, _ in some], [ready for _, ready in some]
 
 
 def _pool(probe: Probe, encoded: Sequence[EncodedDocument]) -> tuple[Floats, Rows]:
@@ -121,9 +152,11 @@ def _nearest(likeness: Floats) -> Rows:
 def _context(encoder: Encoder, probe: Probe, mask: str) -> Floats:
     lengths = encoder.count_tokens([one.sentence for one in probe.contexts])
     short = encoder.window_tokens - encoder.count_tokens([mask])[0]
-    kept = [one for one, length in zip(probe.contexts, lengths, strict=True) if length <= short]
-    if not kept:
-        return np.zeros(0, np.float32)
+    fitting = np.flatnonzero(np.array(lengths) <= short)
+    found = np.full(len(probe.contexts), np.nan, np.float32)
+    if not len(fitting):
+        return found
+    kept = [probe.contexts[at] for at in fitting.tolist()]
     plain = [Window(one.sentence, ((one.start, one.end),)) for one in kept]
     masked = [
         Window(
@@ -140,7 +173,8 @@ def _context(encoder: Encoder, probe: Probe, mask: str) -> Floats:
     asked = right.any(axis=1)
     likeness[~elsewhere] = -2.0
     hits = np.take_along_axis(right, _nearest(likeness), axis=1)[asked]
-    return np.where(hits.any(axis=1), 1 / (hits.argmax(axis=1) + 1), 0.0).astype(np.float32)
+    found[fitting[asked]] = np.where(hits.any(axis=1), 1 / (hits.argmax(axis=1) + 1), 0.0)
+    return found
 
 
 def _mentions(encoder: Encoder, windows: Sequence[Window]) -> Floats:

@@ -18,8 +18,8 @@ from indexer.analysis.linking import coordinated
 from indexer.batches import batches
 from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document, Mention, Prepared, Sentence
+from indexer.sampling import shuffled
 from indexer.text import Preparer
-from trainer.retrain.snapshot import shuffled
 
 LEAST_DOCUMENTS = 50
 PHRASES = 24  # of a text, those that other texts have first

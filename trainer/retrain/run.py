@@ -1,47 +1,58 @@
 """One retrain from beginning to end: look, adapt, judge, build, take over. Each step may be done twice.
 
 What is written down on the way lies in ``retrain/COLLECTION`` of the home: the probe, which stays, and for each state
-of the collection a folder with the snapshot. A retrain that was killed finds them, the checkpoints of its trainings and
-the unfinished generation, and goes on; when the collection has changed meanwhile, it begins anew.
+of the collection a folder with the snapshot and the gate's answers. A retrain that was killed finds them, the
+checkpoints of its trainings and the unfinished generation, and goes on; when the collection has changed meanwhile, it
+begins anew. Workers do one in slices: a slice ends like a kill, at a place where nothing is lost.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from indexer.analysis.finders import Asked
-from indexer.catalog.entries import BundleEntry, RunState
+from indexer.catalog.entries import BundleEntry, Run, RunState
+from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
+from indexer.catalog.turns import ledger_of
+from indexer.drift import Drift, measure
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
-from indexer.errors import CatalogError, IndexerError
+from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
 from indexer.finish import live_fit
-from indexer.progress import Progress, no_progress
+from indexer.log import get_logger
+from indexer.progress import Paused, Progress, no_progress
 from indexer.settings import Settings
 from indexer.succession import Recipe, Succession, complete
 from models.bundle import Bundle
 from models.registry import Registry
-from models.tokens import WordPieces
-from trainer.retrain.adapt import Adaptation, Method, candidates
-from trainer.retrain.gate import DEFAULTS, Limits, Report, judge
-from trainer.retrain.measure import Measured, measure
-from trainer.retrain.probe import Probe, load_probe, make_probe, save_probe
-from trainer.retrain.snapshot import documents_of, fingerprint, sampled, write_snapshot
+from trainer.retrain import gold
+from trainer.retrain.gate import Report
+from trainer.retrain.judging import Judge
+from trainer.retrain.prune import prune
+from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
-PROBE_DOCUMENTS = 400
-PROBE_SHARE = 4  # one document in so many at most: the others are to be learned from
+if TYPE_CHECKING:
+    from trainer.retrain.adapt import Method
+
 SNAPSHOT_DOCUMENTS = 20_000
+MOST_DEATHS = 3  # of workers in a row, after which a retrain is given up
 LONGEST_WAIT = 3_600.0  # seconds for others to finish indexing before the switch
 LOOK_EVERY = 2.0  # seconds
-ASKED = ("method", "budget", "seed", "dry_run")  # the same of the same documents is not done twice
-Verdict = Literal["swapped", "nothing", "refused", "accepted"]  # accepted: a dry run would have swapped
+PAST = 100  # retrains that are looked through for the last one
+ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
+Verdict = Literal[
+    "swapped", "nothing", "refused", "accepted", "paused"
+]  # accepted: a dry run would have swapped
+
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,9 @@ class RetrainOptions:
         budget: Seconds for the trainings together; 0 = as long as they take.
         dry_run: Stop before the next generation is built.
         force: Train though nothing has changed, and take over whatever the gate says.
+        if_drifted: Train only where the collection has drifted, or has grown by very much.
+        gold: Labelled examples that decide too.
+        candidate: A bundle that is there: judge it, and train nothing. Its name or its folder.
     """
 
     method: Method = "both"
@@ -59,6 +73,19 @@ class RetrainOptions:
     dry_run: bool = False
     force: bool = False
     seed: int = 0
+    if_drifted: bool = False
+    gold: Path | None = None
+    candidate: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, for the catalog."""
+        return {**vars(self), "gold": str(self.gold.absolute()) if self.gold else ""}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Self:
+        """The reverse of `as_json`; what else is said is ignored."""
+        given = {one.name: said[one.name] for one in fields(cls)}
+        return cls(**{**given, "gold": Path(given["gold"]) if given["gold"] else None})
 
 
 @dataclass
@@ -68,8 +95,11 @@ class RetrainReport:
     verdict: Verdict = "nothing"
     run: str = ""
     reason: str = ""  # one sentence
+    resumed: bool = False  # it went on with one that was killed, or is one more slice
     bundle: str = ""  # that is live now
     judged: dict[str, Report] = field(default_factory=dict)  # candidate ► what the gate said
+    drift: Drift | None = None  # where it was asked for
+    notes: list[str] = field(default_factory=list)  # what was left out of the labelled examples
     generation: int = 0  # that is live now; 0 when none was made
     fit: str = ""  # of its topics: the run that made it
     replaced: int = 0
@@ -78,8 +108,12 @@ class RetrainReport:
 
     def counts(self) -> dict[str, Any]:
         """Plain data, for the catalog and for programs."""
-        judged = {name: report.as_json() for name, report in self.judged.items()}
-        return {**vars(self), "judged": judged, "seconds": round(self.seconds, 1)}
+        return {
+            **vars(self),
+            "judged": {name: report.as_json() for name, report in self.judged.items()},
+            "drift": asdict(self.drift) if self.drift else None,
+            "seconds": round(self.seconds, 1),
+        }
 
 
 class Retrainer:
@@ -100,7 +134,6 @@ class Retrainer:
         encoder: Callable[[str], Encoder],
         *,
         taggers: int = 1,
-        limits: Limits = DEFAULTS,
         progress: Progress = no_progress,
     ) -> None:
         self._settings = settings
@@ -109,7 +142,6 @@ class Retrainer:
         self._catalog = catalog
         self._encoder = encoder
         self._taggers = taggers
-        self._limits = limits
         self._progress = progress
         self._name = settings.collection
         self._folder = settings.home / "retrain" / settings.collection
@@ -120,103 +152,223 @@ class Retrainer:
 
         Raises:
             CatalogError: Another retrain is under way.
-            NotEnoughData: The collection is too small to judge an encoder by.
         """
-        start = time.perf_counter()
-        report = RetrainReport()
-        retraining = self._catalog.lock(f"{self._name}@retrain", "indexer retrain")
-        with retraining as lock, self._engine.patient():
-            self._tidy()
-            state = fingerprint(self._catalog, self._name)
-            asked = {name: getattr(options, name) for name in ASKED} | {"state": state}
-            if not options.force and self._done_before(asked):
-                report.reason = "The collection has not changed since the last retrain."
-                report.bundle = self._settings.bundle
-                return report
-            report.run = self._catalog.start_run(self._name, "retrain", asked, lock=lock)
-            with self._recorded(report, start):
-                self._retrain(report, options, self._folder / state[:12])
+        with self._retraining() as lock:
+            report, asked = self._looked(options)
+            if not report.reason:
+                self._start(report, asked, lock)
+                self._work(report, options, asked)
         return report
+
+    def begin(self, options: RetrainOptions) -> RetrainReport:
+        """Look whether there is something to do, and leave it to workers: they call `go_on`, until it is done."""
+        with self._retraining():
+            report, asked = self._looked(options)
+            if not report.reason:
+                report.run = self._catalog.start_run(self._name, "retrain", asked, detached=True)
+                report.verdict, report.reason = "paused", "indexer history tells how far it is."
+        return report
+
+    def go_on(self, id: str) -> RetrainReport:
+        """Do a run that was begun for workers, or what is left of it. Ends early when the progress raises `Paused`.
+
+        Raises:
+            CatalogError: Somebody else is at it.
+            TrainingError: It has killed its workers again and again.
+        """
+        with self._catalog.lock(self._lock_name, "indexer worker"), self._engine.patient():
+            self._tidy()
+            run = self._catalog.run(id)
+            report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
+            if run.state == "running":
+                self._count_deaths(run)
+                self._work(report, RetrainOptions.from_json(run.options), run.options, by_workers=True)
+        return report
+
+    def _count_deaths(self, run: Run) -> None:
+        """Count one more worker; whoever ends in order takes it back, because a report knows of no deaths."""
+        deaths = run.counts.get("deaths", 0)
+        if deaths >= MOST_DEATHS:
+            reason = f"The worker died of it {deaths} times."
+            self._catalog.finish_run(run.id, "failed", run.counts, reason)
+            raise TrainingError(reason, hint="Perhaps there is too little memory.")
+        self._catalog.detach_run(run.id, {**run.counts, "deaths": deaths + 1})
+
+    @property
+    def _lock_name(self) -> str:
+        return f"{self._name}@retrain"
+
+    @contextmanager
+    def _retraining(self) -> Iterator[Lock]:
+        """Be the only one who retrains this collection."""
+        with self._catalog.lock(self._lock_name, "indexer retrain") as lock, self._engine.patient():
+            if theirs := self._catalog.open_runs(self._name, retrains=True):
+                raise CatalogError(
+                    f"Workers are at a retrain of '{self._name}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
+                    hint="indexer history tells how far they are.",
+                )
+            self._tidy()
+            yield lock
 
     def _tidy(self) -> None:
         """Finish what a killed process left between the switch and the catalog."""
-        with self._catalog.lock(self._name, "indexer retrain"):
-            complete(self._generations, self._catalog, self._name)
-            self._catalog.interrupted_runs(self._name)
+        self._catalog.interrupted_runs(self._name)
+        live = next(one.number for one in self._generations.all() if one.state == "live")
+        if next(self._catalog.ids(ledger_of(self._name, live)), None) is not None:
+            with self._alone():
+                complete(self._generations, self._catalog, self._name)
 
-    def _done_before(self, asked: dict[str, Any]) -> bool:
+    # -- is there something to do? ---------------------------------------------------------------------------
+
+    def _looked(self, options: RetrainOptions) -> tuple[RetrainReport, dict[str, Any]]:
+        """A report that has a reason where there is nothing to do, and what was asked for, of which documents."""
+        report = RetrainReport(bundle=self._settings.bundle)
+        labels = gold.fingerprint(options.gold) if options.gold else ""
+        asked = {
+            **options.as_json(),
+            "state": fingerprint(self._catalog, self._name, labels),
+            "limits": asdict(self._settings.gate),
+            "tagger": self._settings.tagger,
+            "keyphrases": self._settings.keyphrases,
+        }
+        if options.candidate and self._registry.get(options.candidate).fingerprint == self._live.fingerprint:
+            raise QueryError(f"'{options.candidate}' is the encoder of '{self._name}' already.")
+        if options.force or options.candidate:
+            return report, asked
+        if self._done_before(asked):
+            report.reason = "The collection has not changed since the last retrain."
+        elif options.if_drifted:
+            report.drift = measure(self._engine, self._catalog, self._name)
+            if not report.drift.worth_a_retrain(self._settings.drift):
+                report.reason = f"Not enough has drifted: {report.drift}."
+                report.run = self._catalog.start_run(self._name, "retrain", asked)
+                self._catalog.finish_run(report.run, "finished", report.counts())
+        return report, asked
+
+    @property
+    def _live(self) -> Bundle:
+        return self._registry.get(self._settings.bundle)
+
+    def _done_before(self, asked: Mapping[str, Any]) -> bool:
         """Whether the last retrain that ended was asked the same of the same documents."""
-        past = (run for run in self._catalog.runs(self._name, 100) if run.kind == "retrain")
-        last = next((run for run in past if run.state == "finished"), None)
-        return last is not None and dict(last.options) == asked
+        past = self._catalog.runs(self._name, PAST, kinds=("retrain",))
+        last = next((r for r in past if r.state == "finished" and not r.options.get("candidate")), None)
+        if last is None or _what(last.options) != _what(asked):
+            return False
+        return last.counts.get("verdict") != "nothing" or bool(asked["if_drifted"])
+
+    def _start(self, report: RetrainReport, asked: Mapping[str, Any], lock: Lock) -> None:
+        """Record that it begins, or that it goes on with one that was killed."""
+        last = next(iter(self._catalog.runs(self._name, 1, kinds=("retrain",))), None)
+        if last and last.state == "interrupted" and last.options == asked:
+            report.run, report.resumed = last.id, True
+            self._catalog.resume_run(last.id, lock)
+            begun = f"{last.started_at:%Y-%m-%d %H:%M} UTC"
+            self._progress(f"note: Goes on with the retrain of {begun}, which was stopped.", 0, None)
+        else:
+            report.run = self._catalog.start_run(self._name, "retrain", asked, lock=lock)
+
+    # -- doing it --------------------------------------------------------------------------------------------
+
+    def _work(
+        self,
+        report: RetrainReport,
+        options: RetrainOptions,
+        asked: Mapping[str, Any],
+        *,
+        by_workers: bool = False,
+    ) -> None:
+        folder = self._folder / asked["state"][:12]
+        self._forget_other_states(folder)
+        with self._recorded(report, by_workers):
+            bundle = self._chosen(report, options, folder)
+            if bundle is None:
+                report.verdict = "refused"
+                report.reason = report.judged[next(reversed(report.judged))].summary
+            elif options.dry_run:
+                report.verdict = "accepted"
+                report.reason = f"{self._registry.address(bundle)} would take over."
+            else:
+                self._succeed(report, bundle)
+        if report.verdict in ("swapped", "refused"):  # after a dry run it is asked for in earnest, perhaps
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _forget_other_states(self, folder: Path) -> None:
+        """What is left of retrains of other states of the collection, and will not be gone on with."""
+        for other in self._folder.glob("*/"):
+            if other != folder:
+                shutil.rmtree(other)
+                for training in (self._settings.home / "training").glob(f"{self._name}-{other.name}-*"):
+                    shutil.rmtree(training)
 
     @contextmanager
-    def _recorded(self, report: RetrainReport, start: float) -> Iterator[None]:
+    def _recorded(self, report: RetrainReport, by_workers: bool) -> Iterator[None]:
+        """Write into the catalog how it ended; or that workers will go on."""
+        start = time.perf_counter() - report.seconds
         try:
             yield
+        except Paused as pause:
+            report.verdict, report.reason = "paused", str(pause)
+        except TrainingError as error:  # too little data, or the loss has diverged: there is nothing to judge
+            report.verdict, report.reason = "refused", f"{error} {error.hint}".strip()
         except BaseException as error:
-            kind: RunState = "failed" if isinstance(error, Exception) else "interrupted"
-            self._catalog.finish_run(report.run, kind, report.counts(), str(error) or type(error).__name__)
+            report.seconds = time.perf_counter() - start
+            again = isinstance(error, IndexerError) and error.retryable
+            if by_workers and (again or not isinstance(error, Exception)):
+                self._catalog.detach_run(report.run, report.counts())
+            else:
+                kind: RunState = "failed" if isinstance(error, Exception) else "interrupted"
+                self._catalog.finish_run(
+                    report.run, kind, report.counts(), str(error) or type(error).__name__
+                )
             raise
         report.seconds = time.perf_counter() - start
-        self._catalog.finish_run(report.run, "finished", report.counts())
-
-    def _retrain(self, report: RetrainReport, options: RetrainOptions, folder: Path) -> None:
-        live = self._registry.get(self._settings.bundle)
-        report.bundle = live.name
-        probe = self._probe()
-        snapshot = folder / "documents.jsonl"
-        kept = {document.id for document in probe.documents}
-        ids = sampled(self._catalog, self._name, SNAPSHOT_DOCUMENTS, without=kept)
-        write_snapshot(self._engine, ids, snapshot)
-        old = self._measured(live, probe)
-        found: dict[str, tuple[Bundle, Measured]] = {}
-        try:
-            for bundle in candidates(
-                live,
-                snapshot,
-                self._adaptation(options, folder.name),
-                home=self._settings.home,
-                progress=self._progress,
-            ):
-                new = self._measured(bundle, probe)
-                found[bundle.name] = bundle, new
-                report.judged[bundle.name] = judge(old, new, self._limits)
-                self._remember(bundle, live, report.judged[bundle.name])
-        finally:
-            shutil.rmtree(self._settings.home / "training" / "mined", ignore_errors=True)
-        name = _best(found, report.judged, force=options.force)
-        if name is None:
-            report.verdict = "refused"
-            report.reason = " ".join(report.judged[next(reversed(found))].reasons)
-        elif options.dry_run:
-            report.verdict = "accepted"
-            report.reason = f"{name} would take over."
-            return  # what was trained is there when it is asked for in earnest
+        if report.verdict == "paused":
+            self._catalog.detach_run(report.run, report.counts())
         else:
-            self._succeed(report, found[name][0])
-        shutil.rmtree(folder, ignore_errors=True)
+            self._catalog.finish_run(report.run, "finished", report.counts())
+            logger.info(
+                "retrained", verdict=report.verdict, seconds=round(report.seconds), reason=report.reason
+            )
 
-    def _probe(self) -> Probe:
-        """The frozen probe of the collection; made the first time."""
-        file = self._folder / "probe.json.gz"
-        if file.exists():
-            return load_probe(file)
-        there = sum(self._catalog.count(self._name).values())
-        ids = sampled(self._catalog, self._name, min(PROBE_DOCUMENTS, there // PROBE_SHARE))
-        self._progress("probe", 0, None)
-        probe = make_probe(list(documents_of(self._engine, ids)), self._settings.tagger)
-        save_probe(probe, file)
-        return probe
+    def _chosen(self, report: RetrainReport, options: RetrainOptions, folder: Path) -> Bundle | None:
+        """The candidate that may take over and finds most masked phrases; None when none may."""
+        live = self._live
+        report.bundle = self._registry.address(live)
+        judge = Judge(
+            self._settings,
+            self._engine,
+            self._catalog,
+            live,
+            self._encoder,
+            gold=options.gold,
+            folder=self._folder,
+            progress=self._progress,
+        )
+        if judge.gold:
+            report.notes = list(judge.gold.problems)
+        found: dict[str, Bundle] = {}
+        for bundle in self._candidates(options, live, judge, folder):
+            name = self._registry.address(bundle)
+            found[name] = bundle
+            report.judged[name] = judge.judge(bundle, kept=None if options.candidate else folder)
+            self._remember(name, bundle, live, report.judged[name])
+        best = _best(report.judged, force=options.force)
+        return found[best] if best else None
 
-    def _measured(self, bundle: Bundle, probe: Probe) -> Measured:
-        self._progress("judge", 0, None)
-        mask = WordPieces(bundle.base_folder / "tokenizer.json").mask_token
-        return measure(self._encoder(bundle.name), probe, topics=len(self._engine.topics()), mask=mask)
+    def _candidates(
+        self, options: RetrainOptions, live: Bundle, judge: Judge, folder: Path
+    ) -> Iterator[Bundle]:
+        if options.candidate:
+            yield self._registry.get(options.candidate)
+            return
+        from trainer.retrain.adapt import Adaptation, candidates  # torch, which takes seconds to load
 
-    def _adaptation(self, options: RetrainOptions, state: str) -> Adaptation:
-        return Adaptation(
-            name=f"{self._name}-{state}",
+        snapshot = folder / "documents.jsonl"
+        ids = sampled(self._catalog, self._name, SNAPSHOT_DOCUMENTS, without=judge.held_back())
+        write_snapshot(self._engine, ids, snapshot)
+        wanted = Adaptation(
+            name=f"{self._name}-{folder.name}",
             method=options.method,
             budget=options.budget,
             clusters=max(2, len(self._engine.topics())),
@@ -224,19 +376,26 @@ class Retrainer:
             tagger=self._settings.tagger,
             threads=self._settings.threads,
         )
+        yield from candidates(live, snapshot, wanted, home=self._settings.home, progress=self._progress)
+        shutil.rmtree(self._settings.home / "training" / "mined", ignore_errors=True)
 
-    def _remember(self, bundle: Bundle, live: Bundle, judged: Report) -> None:
-        entry = BundleEntry(bundle.name, bundle.fingerprint, str(bundle.folder), live.name, judged.as_json())
+    def _remember(self, name: str, bundle: Bundle, live: Bundle, judged: Report) -> None:
+        parent = self._registry.address(live)
+        entry = BundleEntry(name, bundle.fingerprint, str(bundle.folder), parent, judged.as_json())
         self._catalog.save_bundle(self._name, entry)
+        figures = {check.name: round(check.new, 4) for check in judged.checks}
+        logger.info("judged", bundle=name, accepted=judged.accepted, **figures)
 
     def _succeed(self, report: RetrainReport, bundle: Bundle) -> None:
         """Build the next generation and let it take over."""
+        name = self._registry.address(bundle)
         before = live_fit(self._catalog, self._name)
         report.replaced_fit = before.run if before else ""
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
         recipe = Recipe(
-            bundle.name,
-            lambda: self._encoder(bundle.name),
+            name,
+            bundle.dims,
+            lambda: self._encoder(name),
             self._settings.tagger,
             self._taggers,
             self._settings.keyphrases,
@@ -250,9 +409,10 @@ class Retrainer:
                 raise IndexerError("The next generation has no phrases to make topics of.")
             with self._alone():
                 following.take_over(named)
+                prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
-        report.verdict, report.bundle = "swapped", bundle.name
-        report.reason = f"{bundle.name} has taken over as generation {report.generation}."
+        report.verdict, report.bundle = "swapped", name
+        report.reason = f"{name} has taken over as generation {report.generation}."
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -285,7 +445,12 @@ class Retrainer:
             )
 
 
-def _best(found: dict[str, tuple[Bundle, Measured]], judged: dict[str, Report], *, force: bool) -> str | None:
-    """The candidate that may take over and finds most masked phrases; None when none may."""
-    may = [name for name in found if force or judged[name].accepted]
-    return max(may, key=lambda name: float(found[name][1].context.mean()), default=None)
+def _what(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for, without what only says when."""
+    return {name: value for name, value in asked.items() if name not in ANYHOW}
+
+
+def _best(judged: Mapping[str, Report], *, force: bool) -> str | None:
+    """What may take over, and finds most masked phrases; what could not be measured never may."""
+    may = [name for name, report in judged.items() if report.checks and (force or report.accepted)]
+    return max(may, key=lambda name: judged[name].context, default=None)

@@ -12,14 +12,19 @@ from indexer.batches import batches
 from indexer.catalog.repository import Catalog
 from indexer.engines.base import Engine
 from indexer.records import Document
+from indexer.sampling import shuffled
 
 PERIODS = 10  # parts of the collection's history, each with as many documents
 CHUNK = 256  # documents read at once
 
 
-def fingerprint(catalog: Catalog, collection: str) -> str:
-    """Changes when a document comes, changes or goes: 32 hexadecimal digits. Reads the ledger, not the texts."""
-    digest = hashlib.sha256()
+def fingerprint(catalog: Catalog, collection: str, more: str = "") -> str:
+    """Changes when a document comes, changes or goes: 32 hexadecimal digits. Reads the ledger, not the texts.
+
+    Args:
+        more: What else it is to change with.
+    """
+    digest = hashlib.sha256(more.encode())
     for id_, content in catalog.contents(collection):
         digest.update(f"{id_}\0{content}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:32]
@@ -74,8 +79,3 @@ def documents_of(engine: Engine, ids: Sequence[str]) -> Iterator[Document]:
     for some in batches(ids, CHUNK):
         for stored in engine.documents(some):
             yield stored.document
-
-
-def shuffled(id_: str) -> tuple[bytes, str]:
-    """An order that depends on the id alone."""
-    return hashlib.sha1(id_.encode("utf-8", "surrogatepass")).digest(), id_

@@ -76,7 +76,7 @@ def hs_gc(
         seed=seed,
         threads=settings.threads,
     )
-    with working(app) as progress:
+    with working(app, lines=True) as progress:
         base = Registry(settings.home).get(settings.bundle)
         bundle = train_documents(base, corpus, order, home=settings.home, progress=progress)
     say_trained(app, bundle, as_json=as_json)

@@ -49,6 +49,7 @@ def phrase_bert(
     \b
     Examples:
       indexer train phrase-bert --corpus articles.jsonl --budget 20m
+      indexer train phrase-bert --corpus terms/ --name terms --lora 16
       indexer evaluate phrases --data bird.jsonl.gz --bundle phrase-bert
     """
     if not corpus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 SOURCE = click.Path(exists=True, path_type=Path)
-UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -31,10 +29,12 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", str(value).strip().lower())
-        if not found:
+        from indexer.durations import seconds_of
+
+        seconds = seconds_of(str(value))
+        if seconds is None:
             self.fail(f"{value!r} is no time; write 90s, 30m or 2h.", param, ctx)
-        return float(found[1]) * UNITS[found[2]]
+        return seconds
 
 
 corpus_option = click.option(
@@ -76,7 +76,7 @@ def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) ->
     from trainer.train import train_bundle
 
     settings = app.settings()
-    with working(app) as progress:
+    with working(app, lines=True) as progress:
         base = Registry(settings.home).get(settings.bundle)
         bundle = train_bundle(base, sources, order, home=settings.home, progress=progress)
     say_trained(app, bundle, as_json=as_json)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from trainer.retrain.gate import Limits, judge, overlap, same_topic
+from indexer.limits import GateLimits
+from trainer.retrain.gate import Report, judge, overlap, same_topic
 from trainer.retrain.measure import Measured
 
 ROWS = np.arange(40).reshape(4, 10)
@@ -21,7 +23,6 @@ OLD = Measured(
     mentions=ROWS,
     answers=ROWS,
     likeness=0.2,
-    seconds=np.array([1.0, 2.0, 9.0], np.float32),
 )
 BETTER = replace(OLD, context=OLD.context + np.float32(0.1))
 
@@ -67,35 +68,110 @@ def test_either_gain_is_enough() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"silhouette": 0.36}, "silhouette of topics: 0.360, must be 0.370 or more."),
-        ({"silhouette": float("nan")}, "silhouette of topics: nan, must be 0.370 or more."),
-        ({"npmi": np.array([0.1, 0.1], np.float32)}, "NPMI of topics: 0.100, must be 0.150 or more."),
-        ({"likeness": 0.95}, "likeness of random phrases: 0.950, must be 0.400 or less."),
-        ({"topic": np.array([0, 0, -1, -1])}, "share without a topic: 0.500, must be 0.300 or less."),
-        ({"documents": ROWS + 8}, "neighbours kept, documents: 0.200, must be 0.300 or more."),
-        ({"mentions": ROWS + 100}, "neighbours kept, phrases: 0.000, must be 0.300 or more."),
-        ({"answers": ROWS + 100}, "hits kept: 0.000, must be 0.300 or more."),
-        ({"topic": np.array([0, 1, 2, 3])}, "documents in the same topic: 0.500, must be 0.600 or more."),
-        ({"seconds": np.array([2.0, 4.0, 1.0], np.float32)}, "speed: 0.500, must be 0.800 or more."),
-        ({"context": OLD.context - np.float32(0.1)}, "found in another text: 0.275, must be 0.365 or more."),
+        ({"silhouette": 0.36}, "Topics are less distinct: 0.360, before 0.400; it must be 0.370 or more."),
+        (
+            {"silhouette": float("nan")},
+            "Topics are less distinct: nan, before 0.400; it must be 0.370 or more.",
+        ),
+        (
+            {"npmi": np.array([0.1, 0.1], np.float32)},
+            "Topics are less coherent: 0.100, before 0.200; it must be 0.150 or more.",
+        ),
+        (
+            {"likeness": 0.95},
+            "Random phrases are more alike: 0.950, before 0.200; it must be 0.400 or less.",
+        ),
+        (
+            {"topic": np.array([0, 0, -1, -1])},
+            "More documents are left without a topic: 0.500, before 0.250; it must be 0.300 or less.",
+        ),
+        (
+            {"documents": ROWS + 8},
+            "Documents have other neighbours than before: 0.200; it must be 0.300 or more.",
+        ),
+        (
+            {"mentions": ROWS + 100},
+            "Phrases have other neighbours than before: 0.000; it must be 0.300 or more.",
+        ),
+        (
+            {"answers": ROWS + 100},
+            "Queries find other documents than before: 0.000; it must be 0.300 or more.",
+        ),
+        (
+            {"topic": np.array([0, 1, 2, 3])},
+            "Too many documents change their topic: 0.500; it must be 0.600 or more.",
+        ),
+        (
+            {"context": OLD.context - np.float32(0.1)},
+            "Phrases are known by their context less often: 0.275, before 0.375; it must be 0.365 or more.",
+        ),
         (
             {"siblings": OLD.siblings - np.float32(0.1)},
-            "side by side are near: 0.750, must be 0.840 or more.",
+            "Phrases of one kind have moved apart: 0.750, before 0.850; it must be 0.840 or more.",
         ),
     ],
 )
-def test_each_limit_refuses_with_its_figures(change: dict[str, object], said: str) -> None:
-    assert said in reasons(replace(BETTER, **change))  # type: ignore[arg-type]
+def test_each_limit_refuses_with_its_own_sentence(change: dict[str, object], said: str) -> None:
+    assert judge(OLD, replace(BETTER, **change)).reasons == (said,)  # type: ignore[arg-type]
+
+
+def test_a_collapsed_space_is_the_first_reason() -> None:
+    report = judge(OLD, replace(BETTER, silhouette=0.3, likeness=0.99))
+    assert [reason.partition(":")[0] for reason in report.reasons] == [
+        "The space has collapsed, all phrases are alike",
+        "Topics are less distinct",
+    ]
+
+
+def test_a_slower_encoder_is_refused() -> None:
+    assert judge(OLD, BETTER, speed=0.81).accepted
+    assert judge(OLD, BETTER, speed=0.5).reasons == ("It is slower: 0.500; it must be 0.800 or more.",)
+
+
+def labelled(measured: Measured, values: list[float]) -> Measured:
+    return replace(measured, gold={"labelled queries": np.array(values, np.float32)})
 
 
 def test_labelled_examples_count_as_a_gain_and_as_a_loss() -> None:
-    assert judge(OLD, OLD, gold={"entities": (0.3, 0.35)}).accepted
-    refused = judge(OLD, BETTER, gold={"entities": (0.35, 0.3)})
-    assert refused.reasons == ("entities: 0.300, must be 0.340 or more.",)
+    low, high = [0.2, 0.4] * 10, [0.3, 0.5] * 10
+    assert judge(labelled(OLD, low), labelled(OLD, high)).accepted
+    refused = judge(labelled(OLD, high), labelled(BETTER, low))
+    assert refused.reasons == (
+        "Labelled examples are answered worse: 0.300, before 0.400; it must be 0.390 or more.",
+    )
+    assert refused.checks[0].name == "labelled queries"
+
+
+def test_one_labelled_example_that_is_answered_better_is_chance() -> None:
+    low = [0.2] * 20
+    assert not judge(labelled(OLD, low), labelled(OLD, [0.8, *low[1:]])).accepted
+
+
+def test_phrases_that_only_one_encoder_could_read_do_not_count() -> None:
+    short = OLD.context.copy()
+    short[1::2] = np.nan  # sentences that are too long for it, all with .25
+    report = judge(OLD, replace(BETTER, context=short))
+    context = next(check for check in report.checks if check.name.startswith("masked"))
+    assert (context.old, context.new) == (0.5, 0.5)
 
 
 def test_limits_are_the_callers() -> None:
-    assert judge(OLD, replace(BETTER, silhouette=0.3), Limits(silhouette=0.2)).accepted
+    assert judge(OLD, replace(BETTER, silhouette=0.3), GateLimits(silhouette=0.2)).accepted
+
+
+def test_the_first_reason_stands_for_all() -> None:
+    report = judge(OLD, replace(BETTER, silhouette=0.3, likeness=0.9))
+    assert report.summary == (
+        "Topics are less distinct: 0.300, before 0.400; it must be 0.370 or more. And 1 more."
+    )
+
+
+def test_a_report_can_be_written_down() -> None:
+    report = judge(OLD, replace(BETTER, silhouette=float("nan")))
+    again = Report.from_json(json.loads(json.dumps(report.as_json())))
+    assert again.reasons == report.reasons
+    assert [(c.name, c.verdict) for c in again.checks] == [(c.name, c.verdict) for c in report.checks]
+    assert again.context == pytest.approx(0.475)
 
 
 def test_the_report_is_plain_data() -> None:

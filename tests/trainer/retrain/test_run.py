@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hash_encoder import HashEncoder
+from small_parts import PlainPreparer
 from test_collection import made, write
+from test_drift import others
 
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
-from indexer.errors import CatalogError, LossDiverged, NotEnoughData
+from indexer.errors import CatalogError, EngineUnavailable, LossDiverged, QueryError, TrainingError
+from indexer.progress import Paused, no_progress
+from models.bundle import write_bundle
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
-from trainer.retrain.run import Retrainer, RetrainOptions
+from trainer.retrain.judging import Judge
+from trainer.retrain.run import RetrainOptions
 
 BASE = "minilm-base"
 
@@ -25,6 +32,8 @@ def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
     with Collection.open(home=tmp_path / "home") as opened:
         opened.index([write(tmp_path / "docs.jsonl", made(60))], topics=3)
@@ -40,10 +49,17 @@ def trained(monkeypatch, collection) -> list[str]:
         seen.append(snapshot.read_text().count("\n"))
         yield Registry(home).get(BASE)
 
-    monkeypatch.setattr("trainer.retrain.run.candidates", candidates)
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
     figures = {"minilm-phrases": OLD, BASE: BETTER}
-    monkeypatch.setattr(Retrainer, "_measured", lambda self, bundle, probe: figures[bundle.name])
+    monkeypatch.setattr(Judge, "_measured", lambda self, bundle: figures[bundle.name])
+    monkeypatch.setattr("trainer.retrain.judging.speed", lambda *_: 1.0)
     return seen
+
+
+@pytest.fixture
+def no_better(monkeypatch, trained) -> list[str]:
+    monkeypatch.setattr(Judge, "_measured", lambda *_: OLD)
+    return trained
 
 
 def generations(collection: Collection) -> list[tuple[int, str]]:
@@ -97,8 +113,7 @@ def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
     assert generations(collection) == [(1, "live"), (2, "unfinished")]
 
 
-def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, trained, monkeypatch):
-    monkeypatch.setattr(Retrainer, "_measured", lambda *_: OLD)
+def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no_better):
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
     assert report.reason.startswith("Nothing is surely better")
@@ -106,6 +121,15 @@ def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, tr
     assert collection.retrain(RetrainOptions()).verdict == "nothing"
     assert collection.retrain(RetrainOptions(seed=1)).verdict == "refused"  # it was asked for something else
     assert collection.retrain(RetrainOptions(force=True)).verdict == "swapped"
+
+
+def test_with_other_limits_it_is_judged_again(collection, trained, monkeypatch):
+    monkeypatch.setattr(
+        Judge, "_measured", lambda _, b: replace(BETTER, silhouette=0.3) if b.name == BASE else OLD
+    )
+    assert collection.retrain(RetrainOptions()).reason.startswith("Topics are less distinct")
+    collection.settings = collection.settings.model_copy(update={"gate_silhouette": 0.2})
+    assert collection.retrain(RetrainOptions(dry_run=True)).verdict == "accepted"
 
 
 def test_a_dry_run_changes_nothing(collection, trained):
@@ -117,12 +141,13 @@ def test_a_dry_run_changes_nothing(collection, trained):
 
 def test_the_probe_stays_and_is_never_learned_from(collection, trained, tmp_path):
     collection.retrain(RetrainOptions(dry_run=True))
-    file = collection.settings.home / "retrain" / "main" / "probe.json.gz"
-    before = file.read_bytes()
+    folder = collection.settings.home / "retrain" / "main"
+    before = (folder / "probe.json.gz").read_bytes()
     collection.index([write(tmp_path / "more.jsonl", made(80)[60:])])
     collection.retrain(RetrainOptions(dry_run=True))
-    assert file.read_bytes() == before
+    assert (folder / "probe.json.gz").read_bytes() == before
     assert trained == [45, 65]
+    assert len(list(folder.glob("*/"))) == 1  # what was written down of the other state is gone
 
 
 def test_a_second_retrain_is_told_who_is_at_work(collection, trained):
@@ -133,34 +158,217 @@ def test_a_second_retrain_is_told_who_is_at_work(collection, trained):
         collection.retrain(RetrainOptions())
 
 
-def test_a_training_that_fails_is_told_and_the_next_one_tries_again(collection, trained, monkeypatch):
+# -- refused without a judgement ----------------------------------------------------------------------------
+
+
+def test_a_loss_that_diverged_is_a_refusal_with_its_sentence(collection, trained, monkeypatch):
     def diverges(*_, **__):
-        raise LossDiverged("The loss became nan at step 3.")
+        raise LossDiverged("The loss became nan at step 3.", hint="Try a learning rate below 1e-05.")
         yield
 
-    with monkeypatch.context() as patch:
-        patch.setattr("trainer.retrain.run.candidates", diverges)
-        with pytest.raises(LossDiverged):
-            collection.retrain(RetrainOptions())
-    (run,) = collection.history()
-    assert (run.state, run.error) == ("failed", "The loss became nan at step 3.")
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", diverges)
+    report = collection.retrain(RetrainOptions())
+    assert report.verdict == "refused"
+    assert report.reason == "The loss became nan at step 3. Try a learning rate below 1e-05."
     assert generations(collection) == [(1, "live")]
-    assert collection.retrain(RetrainOptions()).verdict == "swapped"
+    assert collection.retrain(RetrainOptions()).verdict == "nothing"  # the same would diverge again
 
 
-def test_a_collection_that_is_too_small_is_not_judged(collection, trained, monkeypatch):
+def test_too_little_data_is_a_refusal_with_its_sentence(collection, trained, monkeypatch):
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 50)
-    with pytest.raises(NotEnoughData, match="15 documents have phrases; 50 are needed"):
-        collection.retrain(RetrainOptions())
+    report = collection.retrain(RetrainOptions())
+    assert report.verdict == "refused"
+    assert report.reason.startswith("15 documents have phrases; 50 are needed to judge an encoder.")
+
+
+def test_an_encoder_that_gives_no_numbers_is_refused_even_by_force(collection, trained, monkeypatch):
+    def measured(self, bundle):
+        if bundle.name == BASE:
+            raise LossDiverged("The vectors of 'minilm-base' are no numbers.")
+        return OLD
+
+    monkeypatch.setattr(Judge, "_measured", measured)
+    report = collection.retrain(RetrainOptions(force=True))
+    assert (report.verdict, report.reason) == ("refused", "The vectors of 'minilm-base' are no numbers.")
 
 
 def test_of_two_that_may_the_one_that_reads_contexts_better_takes_over(collection, trained, monkeypatch):
     def candidates(live, snapshot, wanted, *, home, progress):
-        yield live
+        other = write_bundle(replace(live, name="other", window_tokens=99), home / "bundles" / "other")
+        yield Registry(home).get(other.name)
         yield Registry(home).get(BASE)
 
-    best = np.float32(0.05)
-    measured = iter([OLD, BETTER, BETTER.__class__(**{**vars(BETTER), "context": BETTER.context + best})])
-    monkeypatch.setattr("trainer.retrain.run.candidates", candidates)
-    monkeypatch.setattr(Retrainer, "_measured", lambda *_: next(measured))
+    best = replace(BETTER, context=BETTER.context + np.float32(0.05))
+    figures = {"minilm-phrases": OLD, "other": BETTER, BASE: best}
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr(Judge, "_measured", lambda _, bundle: figures[bundle.name])
     assert collection.retrain(RetrainOptions()).bundle == BASE
+
+
+def test_after_a_rollback_an_unchanged_collection_is_not_swapped_again(collection, trained):
+    collection.retrain(RetrainOptions())
+    with Collection.open(home=collection.settings.home) as swapped:
+        assert swapped.rollback().bundle == "minilm-phrases"
+    with Collection.open(home=collection.settings.home) as back:
+        assert back.retrain(RetrainOptions()).verdict == "nothing"
+        assert trained == [45]
+        assert back.retrain(RetrainOptions(force=True)).generation == 3
+        assert [run.kind for run in back.history()] == ["retrain", "rollback", "retrain"]
+    assert generations(collection) == [(1, "kept"), (3, "live")]  # 3 replaced 1; nobody goes back to 2
+
+
+# -- drift --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    monkeypatch.setattr("indexer.analysis.drift.LEAST_DOCUMENTS", 6)
+
+
+def test_without_drift_nothing_is_trained_and_the_figures_are_told(
+    collection, trained, tmp_path, small_samples
+):
+    collection.index([write(tmp_path / "more.jsonl", made(72)[60:])])
+    report = collection.retrain(RetrainOptions(if_drifted=True))
+    assert report.verdict == "nothing"
+    assert report.reason.startswith("Not enough has drifted: 12 new and 60 old documents: phrases")
+    assert trained == []
+    assert [run.counts["verdict"] for run in collection.history()] == ["nothing"]
+    again = collection.retrain(RetrainOptions(if_drifted=True))
+    assert again.reason == "The collection has not changed since the last retrain."
+    assert len(collection.history()) == 1
+    assert collection.retrain(RetrainOptions()).verdict == "swapped"  # it is not asked whether
+
+
+def test_drift_makes_it_train_once(collection, no_better, tmp_path, small_samples):
+    collection.index([write(tmp_path / "more.jsonl", others(12))])
+    assert collection.retrain(RetrainOptions(if_drifted=True)).verdict == "refused"
+    collection.index([write(tmp_path / "one.jsonl", made(61)[60:])])
+    report = collection.retrain(RetrainOptions(if_drifted=True))  # what was judged is not new any more
+    assert report.reason.startswith("Not enough has drifted: 1 new and 72 old documents")
+
+
+# -- candidates and labelled examples ------------------------------------------------------------------------
+
+
+def test_a_candidate_is_judged_and_nothing_is_trained(collection, trained, tmp_path):
+    report = collection.retrain(RetrainOptions(candidate=BASE, dry_run=True))
+    assert (report.verdict, trained) == ("accepted", [])
+    assert collection.retrain(RetrainOptions(candidate=BASE)).verdict == "swapped"
+    assert generations(collection) == [(1, "kept"), (2, "live")]
+
+
+def test_a_candidate_may_lie_in_any_folder(collection, trained, tmp_path):
+    folder = tmp_path / "mine"
+    write_bundle(replace(Registry(collection.settings.home).get(BASE), window_tokens=99), folder)
+    report = collection.retrain(RetrainOptions(candidate=str(folder)))
+    assert (report.verdict, report.bundle) == ("swapped", str(folder))
+    with Collection.open(home=collection.settings.home) as changed:
+        assert changed.settings.bundle == str(folder)
+
+
+def test_the_live_encoder_is_no_candidate(collection, trained):
+    with pytest.raises(QueryError, match="'minilm-phrases' is the encoder of 'main' already"):
+        collection.retrain(RetrainOptions(candidate="minilm-phrases"))
+
+
+def test_labelled_documents_are_not_learned_from_and_what_is_wrong_is_told(collection, trained, tmp_path):
+    probe = {d.id for d in probe_of(collection)}
+    free = next(d for d in collection.engine.document_ids() if d not in probe)
+    lines = [{"query": f"solar wind {n}", "documents": [free]} for n in range(10)]
+    file = write(tmp_path / "gold.jsonl", [*lines, {"query": "x", "documents": []}])
+    report = collection.retrain(RetrainOptions(dry_run=True, gold=file))
+    assert trained == [45, 44]
+    assert report.notes == [f'{file}:11: "documents" is empty; it must name what the query should find.']
+    file.write_text(file.read_text() + json.dumps(lines[0]) + "\n")
+    assert collection.retrain(RetrainOptions(dry_run=True, gold=file)).run  # another file is another question
+
+
+def probe_of(collection):
+    from trainer.retrain.probe import load_probe
+
+    collection.retrain(RetrainOptions(dry_run=True))
+    return load_probe(collection.settings.home / "retrain" / "main" / "probe.json.gz").documents
+
+
+# -- going on -----------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monkeypatch):
+    told = []
+    with monkeypatch.context() as patch:
+        patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            collection.retrain(RetrainOptions())
+    (stopped,) = collection.history()
+    assert stopped.state == "interrupted"
+    monkeypatch.setattr(Judge, "_measured", lambda *_: pytest.fail("the gate has answered that"))
+    report = collection.retrain(RetrainOptions(), progress=lambda stage, *_: told.append(stage))
+    assert (report.verdict, report.run, report.resumed) == ("swapped", stopped.id, True)
+    assert [stage for stage in told if stage.startswith("note: Goes on with the retrain of ")]
+    assert [run.state for run in collection.history()] == ["finished"]
+
+
+def test_a_changed_collection_begins_anew(collection, trained, monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            collection.retrain(RetrainOptions())
+    collection.index([write(tmp_path / "more.jsonl", made(61)[60:])])
+    report = collection.retrain(RetrainOptions())
+    assert (report.verdict, report.resumed) == ("swapped", False)
+    assert len(collection.history()) == 2
+
+
+def pausing(stage, done, total):
+    if stage == "mine":
+        raise Paused(f"Stopped at {stage}.")
+
+
+def test_workers_do_it_in_slices_of_one_run(collection, trained):
+    begun = collection.begin_retrain(RetrainOptions())
+    assert begun.verdict == "paused"
+    first = collection.go_on_with_retrain(begun.run, progress=pausing)
+    assert (first.verdict, first.reason) == ("paused", "Stopped at mine.")
+    (run,) = collection.history()
+    assert (run.state, run.counts["reason"]) == ("running", "Stopped at mine.")
+    with pytest.raises(CatalogError, match="Workers are at a retrain of 'main' since"):
+        collection.retrain(RetrainOptions())
+    assert collection.work().idle  # no batch is on its way
+    last = collection.go_on_with_retrain(begun.run, progress=no_progress)
+    assert (last.verdict, last.resumed) == ("swapped", True)
+    assert [run.state for run in collection.history()] == ["finished"]
+    assert trained == [45, 45]
+    assert collection.go_on_with_retrain(begun.run, progress=no_progress).judged == {}  # a late message
+
+
+def test_workers_have_nothing_to_begin_in_an_unchanged_collection(collection, no_better):
+    collection.retrain(RetrainOptions())
+    report = collection.begin_retrain(RetrainOptions())
+    assert (report.verdict, report.run) == ("nothing", "")
+
+
+def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with monkeypatch.context() as patch:
+        patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(EngineUnavailable("gone")))
+        for _ in range(5):  # which is no death of a worker
+            with pytest.raises(EngineUnavailable):
+                collection.go_on_with_retrain(run, progress=no_progress)
+    assert collection.go_on_with_retrain(run, progress=no_progress).verdict == "swapped"
+
+
+def test_a_retrain_that_kills_its_workers_is_given_up(collection, trained, monkeypatch):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with monkeypatch.context() as patch:
+        patch.setattr("trainer.retrain.run.Retrainer._work", lambda *_, **__: (_ for _ in ()).throw(Killed))
+        for _ in range(3):
+            with pytest.raises(Killed):
+                collection.go_on_with_retrain(run, progress=no_progress)
+    with pytest.raises(TrainingError, match="The worker died of it 3 times"):
+        collection.go_on_with_retrain(run, progress=no_progress)
+    assert [one.state for one in collection.history()] == ["failed"]

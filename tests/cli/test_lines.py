@@ -1,0 +1,40 @@
+"""Progress as lines of a log."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from indexer.cli.lines import Lines
+
+
+def test_a_line_for_each_stage_and_each_minute(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("indexer.cli.lines.time.monotonic", lambda: now[0])
+    lines = Lines()
+    lines("train: loss 3.200", 1, 600)
+    now[0] = 159.0
+    lines("train: loss 3.100", 40, 600)
+    now[0] = 160.0
+    lines("train: loss 3.000", 41, 600)
+    lines("note: Goes on with a training at step 41 of 600.", 0, None)
+    lines("judge", 0, None)
+    shown = capsys.readouterr().err.splitlines()
+    assert [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in shown] == [
+        "Training, 1 of 600, loss 3.200",
+        "Training, 41 of 600, loss 3.000",
+        "Goes on with a training at step 41 of 600.",
+        "Comparing encoders",
+    ]
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_on_a_terminal_a_note_is_a_line_too(drawn, capsys, monkeypatch):
+    from indexer.cli import bars
+
+    monkeypatch.setattr(bars, "PATIENCE", 0.0 if drawn else 60.0)
+    with bars.bars() as progress:
+        progress("train", 1, 600)
+        progress("note: Goes on with a training at step 41 of 600.", 0, None)
+    assert "Goes on with a training at step 41 of 600." in capsys.readouterr().err

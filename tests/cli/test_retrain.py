@@ -1,0 +1,134 @@
+"""indexer retrain: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from small_parts import PlainPreparer
+
+from indexer.errors import LossDiverged
+from models.registry import Registry
+from tests.trainer.retrain.test_gate import BETTER, OLD
+from trainer.retrain.judging import Judge
+
+BASE = "minilm-base"
+
+
+@pytest.fixture
+def retrain(run, home, tmp_path, write, corpus, monkeypatch):
+    """A collection of 48 documents, and a training that takes no time."""
+    monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
+    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+    monkeypatch.setattr("trainer.retrain.judging.speed", lambda *_: 1.0)
+
+    def candidates(live, snapshot, wanted, *, home, progress):
+        progress("train: loss 0.500", 1, 2)
+        yield Registry(home).get(BASE)
+
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    judged_as(monkeypatch, BETTER)
+    run("index", write(tmp_path / "docs.jsonl", corpus(48)), "--topics", "3", home=home)
+    return lambda *args: run("retrain", *args, home=home)
+
+
+def judged_as(monkeypatch, figures):
+    """What the new encoder is found to be."""
+    monkeypatch.setattr(Judge, "_measured", lambda _, bundle: figures if bundle.name == BASE else OLD)
+
+
+def test_swapped_is_0_and_so_is_nothing_to_do(retrain):
+    result = retrain()
+    assert result.exit_code == 0
+    assert "masked phrase found in another text" in result.stdout
+    assert f"swapped: {BASE} has taken over as generation 2." in result.stdout
+    again = retrain()
+    assert (again.exit_code, again.stdout) == (
+        0,
+        "nothing: The collection has not changed since the last retrain.\n",
+    )
+
+
+def test_refused_is_3_with_every_reason(retrain, monkeypatch):
+    judged_as(monkeypatch, replace(BETTER, silhouette=0.3, likeness=0.9))
+    result = retrain()
+    assert result.exit_code == 3
+    assert "Topics are less distinct: 0.300, before 0.400; it must be 0.370 or more.\n" in result.stdout
+    assert "Random phrases are more alike: 0.900, before 0.200;" in result.stdout
+    assert result.stdout.endswith("refused: Topics are less distinct: 0.300, before 0.400; it must be 0.370 or "
+                                  "more. And 1 more.\n")  # fmt: skip
+
+
+def test_a_training_that_diverged_is_3(retrain, monkeypatch):
+    def candidates(*_, **__):
+        raise LossDiverged("The loss became nan at step 3.")
+        yield
+
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    result = retrain()
+    assert (result.exit_code, result.stdout) == (3, "refused: The loss became nan at step 3.\n")
+
+
+def test_failed_is_1(retrain, run, home, tmp_path):
+    result = retrain("--candidate", "nobody")
+    assert result.exit_code == 1
+    assert "There is no bundle 'nobody'" in result.stderr
+    assert run("retrain", home=tmp_path / "nothing").exit_code == 1
+
+
+def test_json_is_the_report(retrain, home):
+    result = retrain("--json", "--dry-run")
+    found = json.loads(result.stdout)
+    assert (found["verdict"], found["bundle"]) == ("accepted", "minilm-phrases")
+    (judged,) = found["judged"].values()
+    assert judged["accepted"] is True
+    assert {check["name"] for check in judged["checks"]} >= {"silhouette of topics", "speed"}
+    assert found["seconds"] >= 0
+
+
+def test_without_a_terminal_there_is_a_line_for_each_stage(retrain):
+    lines = retrain().stderr.splitlines()
+    assert any(line.endswith(" Training, 1 of 2, loss 0.500") for line in lines)
+    assert any(line.endswith(" Setting texts aside to judge by") for line in lines)
+
+
+def test_it_tells_of_drift(retrain, run, home):
+    result = retrain("--if-drifted")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "nothing: Not enough has drifted: 0 new and 48 old documents; too few to compare.\n"
+    )
+    assert "drift         0 new and 48 old documents; too few to compare\n" in run("status", home=home).stdout
+
+
+def test_bad_lines_of_labelled_examples_are_warnings(retrain, tmp_path):
+    file = tmp_path / "gold.jsonl"
+    file.write_text('{"query": "robot"}\n')
+    result = retrain("--gold", file, "--dry-run")
+    assert f'Warning: {file}:1: "documents" is missing. Found: query.' in result.stderr
+    assert result.exit_code == 0
+
+
+def test_a_candidate_may_be_named_by_a_folder(retrain, tmp_path, monkeypatch):
+    from models.bundle import write_bundle
+
+    base = Registry(tmp_path).get(BASE)
+    write_bundle(replace(base, window_tokens=99), tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    assert (
+        f"accepted: {tmp_path}/mine would take over." in retrain("--candidate", "./mine", "--dry-run").stdout
+    )
+
+
+def test_workers_need_a_broker(retrain):
+    result = retrain("--workers")
+    assert result.exit_code == 2
+    assert "There is no broker" in result.stderr
+
+
+def test_it_is_gentle_to_others(retrain, monkeypatch):
+    seen = []
+    monkeypatch.setattr("os.nice", seen.append)
+    retrain("--dry-run")
+    assert seen == [10]

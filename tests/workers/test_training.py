@@ -1,0 +1,176 @@
+"""Retrains by workers, without a broker: messages lie in a tray, and a training is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from workers_site import articles, written
+
+from indexer.collection import Collection
+from indexer.errors import SettingsError
+from indexer.progress import Paused
+from models.registry import Registry
+from trainer.retrain.run import RetrainOptions
+from workers import training
+from workers.training import Slice
+
+STEPS = 3
+
+
+class Tray:
+    def __init__(self, *_: object) -> None:
+        self.messages: list[str] = []
+
+    def check(self) -> None:
+        pass
+
+    def ask_to_train(self, run: str) -> None:
+        self.messages.append(run)
+
+    def depth(self, queue: str) -> int:
+        assert queue == "train"
+        return len(self.messages)
+
+
+@pytest.fixture
+def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
+    from small_parts import PlainPreparer, WideHashEncoder
+
+    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: WideHashEncoder())
+    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
+    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+    with Collection.open(home=tmp_path / "home", broker="memory://") as opened:
+        opened.index([written(tmp_path / "a.jsonl", articles(48))], topics=3, workers=False)
+        yield opened
+
+
+@pytest.fixture
+def steps(monkeypatch) -> list[int]:
+    """A training of three steps, each of which may be the last of its slice; its result is not better."""
+    done: list[int] = []
+
+    def candidates(live, snapshot, wanted, *, home, progress):
+        while len(done) < STEPS:
+            done.append(len(done) + 1)
+            progress(f"train: loss {1 / len(done):.3f}", len(done), STEPS)
+        yield Registry(home).get("minilm-base")
+
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr(training, "SLICE", 0.0)
+    return done
+
+
+def work(collection: Collection, tray: Tray, *, stopping: bool = False) -> None:
+    """What a worker does with the first message."""
+    training.work(collection.settings, collection.catalog, tray, tray.messages.pop(0), lambda: stopping)
+
+
+def test_one_message_follows_the_other_until_it_is_done(collection, steps, monkeypatch):
+    tray = Tray()
+    monkeypatch.setattr(training, "Sender", lambda settings: tray)
+    report = training.hand_over(collection, RetrainOptions())
+    assert tray.messages == [report.run]
+    for number in range(1, STEPS + 1):
+        work(collection, tray)
+        assert (steps[-1], tray.messages) == (number, [report.run])
+        assert (
+            collection.catalog.run(report.run).counts["reason"] == f"Workers are at it: train, {number} of 3."
+        )
+    work(collection, tray)
+    assert tray.messages == []
+    assert collection.catalog.run(report.run).state == "finished"
+    assert collection.history()[0].counts["verdict"] == "refused"
+
+
+def test_a_message_too_many_does_no_harm(collection, steps):
+    tray = Tray()
+    run = collection.begin_retrain(RetrainOptions()).run
+    tray.messages = [run, run]
+    work(collection, tray)
+    assert tray.messages == [run]  # there is one: no other is sent
+    with collection.catalog.lock("main@retrain", "indexer worker"):
+        work(collection, tray)
+    assert tray.messages == []
+    assert steps == [1]
+
+
+def test_what_nobody_works_on_gets_a_message_again(collection, steps):
+    tray = Tray()
+    training.sweep(collection.catalog, tray)
+    assert tray.messages == []
+    run = collection.begin_retrain(RetrainOptions()).run
+    with collection.catalog.lock("main@retrain", "indexer worker"):
+        training.sweep(collection.catalog, tray)
+        assert tray.messages == []
+    training.sweep(collection.catalog, tray)
+    training.sweep(collection.catalog, tray)
+    assert tray.messages == [run]
+
+
+def test_an_index_run_is_none_of_its_business(collection, steps, tmp_path):
+    collection.begin_retrain(RetrainOptions())
+    assert collection.catalog.open_runs() == []
+    assert [run.kind for run in collection.catalog.open_runs(retrains=True)] == ["retrain"]
+
+
+def test_the_run_says_what_tagger_and_limits(collection, steps, monkeypatch):
+    tray = Tray()
+    monkeypatch.setattr(training, "SLICE", 60.0)
+    collection.settings = collection.settings.model_copy(update={"gate_churn": 0.123, "keyphrases": 7})
+    tray.messages = [collection.begin_retrain(RetrainOptions()).run]
+    seen = []
+    monkeypatch.setattr(Collection, "go_on_with_retrain", lambda self, *_, **__: seen.append(self.settings))
+    worker = collection.settings.model_copy(
+        update={"gate_churn": 0.4, "keyphrases": 10, "collection": "other"}
+    )
+    with pytest.raises(AttributeError):  # of the report that there is none
+        training.work(worker, collection.catalog, tray, tray.messages.pop(), lambda: False)
+    assert [(s.gate_churn, s.keyphrases, s.collection) for s in seen] == [(0.123, 7, "main")]
+
+
+def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, steps, tmp_path):
+    tray = Tray()
+    training.begin(collection.settings, tray, "main")
+    assert tray.messages == []
+    assert collection.history()[0].counts["reason"].startswith("Not enough has drifted: 0 new and 48 old")
+    collection.index([written(tmp_path / "b.jsonl", articles(120)[48:])], workers=False)  # more than doubled
+    training.begin(collection.settings, tray, "main")
+    (run,) = tray.messages
+    assert collection.catalog.run(run).options["budget"] == 45 * 60
+    training.begin(collection.settings, tray, "main")  # workers are at it
+    training.begin(collection.settings, tray, "none")
+    assert tray.messages == [run]
+
+
+def test_without_a_broker_nothing_is_begun(collection, steps):
+    collection.settings = collection.settings.model_copy(update={"broker": ""})
+    with pytest.raises(SettingsError, match="There is no broker"):
+        training.hand_over(collection, RetrainOptions())
+    assert collection.history() == []
+
+
+def test_a_slice_ends_between_steps_and_not_once_topics_are_given(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("workers.training.time.monotonic", lambda: now[0])
+    progress = Slice(lambda: False)
+    progress("probe", 0, None)
+    now[0] = 1_000.0  # what cannot be stopped does not count
+    progress("train: loss 1.0", 1, 9)
+    now[0] = 1_299.0
+    progress("train: loss 0.9", 2, 9)
+    now[0] = 1_300.0
+    progress("judge", 0, None)
+    with pytest.raises(Paused, match="train, 3 of 9"):
+        progress("train: loss 0.8", 3, 9)
+    progress("assign", 0, 100)
+    progress("mine", 1, 2)
+
+
+def test_a_worker_that_is_to_stop_ends_its_slice_at_once():
+    progress = Slice(lambda: True)
+    progress("judge", 0, None)
+    with pytest.raises(Paused):
+        progress("train: loss 1.0", 1, 9)

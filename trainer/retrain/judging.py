@@ -1,0 +1,128 @@
+"""The judge of a collection: its frozen probe, the user's labelled examples, and the gate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+
+from indexer.catalog.repository import Catalog
+from indexer.encoding import Encoder
+from indexer.engines.base import Engine
+from indexer.errors import LossDiverged
+from indexer.progress import Progress
+from indexer.settings import Settings
+from models.bundle import Bundle
+from models.registry import Registry
+from models.tokens import WordPieces
+from trainer.retrain.gate import Report, judge
+from trainer.retrain.gold import Gold, read_gold
+from trainer.retrain.measure import Measured, measure, speed
+from trainer.retrain.probe import Probe, load_probe, make_probe, save_probe
+from trainer.retrain.snapshot import documents_of, sampled
+
+PROBE_DOCUMENTS = 400
+PROBE_SHARE = 4  # one document in so many at most: the others are to be learned from
+
+
+class Judge:
+    """Compares encoders with the live one.
+
+    Args:
+        live: The encoder of the collection.
+        encoder: Gives the encoder of a bundle.
+        gold: The user's labelled examples.
+        folder: Where the probe lies.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        catalog: Catalog,
+        live: Bundle,
+        encoder: Callable[[str], Encoder],
+        *,
+        gold: Path | None,
+        folder: Path,
+        progress: Progress,
+    ) -> None:
+        self._settings = settings
+        self._engine = engine
+        self._catalog = catalog
+        self._live = live
+        self._encoder = encoder
+        self._gold_file = gold
+        self._folder = folder
+        self._progress = progress
+        self._registry = Registry(settings.home)
+
+    @cached_property
+    def probe(self) -> Probe:
+        """The frozen probe of the collection; made the first time.
+
+        Raises:
+            NotEnoughData: The collection is too small to judge an encoder by.
+        """
+        file = self._folder / "probe.json.gz"
+        if file.exists():
+            return load_probe(file)
+        there = sum(self._catalog.count(self._settings.collection).values())
+        most = min(PROBE_DOCUMENTS, there // PROBE_SHARE)
+        ids = sampled(self._catalog, self._settings.collection, most)
+        self._progress("probe", 0, None)
+        probe = make_probe(list(documents_of(self._engine, ids)), self._settings.tagger)
+        save_probe(probe, file)
+        return probe
+
+    @cached_property
+    def gold(self) -> Gold | None:
+        """The labelled examples that can be used."""
+        if self._gold_file is None:
+            return None
+        return read_gold(self._gold_file, self._engine, self._settings.tagger)
+
+    def held_back(self) -> set[str]:
+        """Documents that decide, and that nothing may learn from."""
+        examples = self.gold.documents if self.gold else ()
+        return {document.id for document in self.probe.documents} | {document.id for document, _ in examples}
+
+    def judge(self, bundle: Bundle, kept: Path | None = None) -> Report:
+        """May this encoder take over?
+
+        Args:
+            kept: A folder where the answer is kept for the same question, so that a run that goes on does not ask again.
+        """
+        file = kept / f"judged-{self._asked(bundle)}.json" if kept else None
+        if file and file.exists():
+            return Report.from_json(json.loads(file.read_text(encoding="utf-8")))
+        try:
+            new = self._measured(bundle)
+        except LossDiverged as error:
+            return Report((), (str(error),))
+        times = speed(self._encoder_of(self._live), self._encoder_of(bundle), self.probe)
+        report = judge(self._old, new, self._settings.gate, speed=times)
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(report.as_json()), encoding="utf-8")
+        return report
+
+    @cached_property
+    def _old(self) -> Measured:
+        return self._measured(self._live)
+
+    def _measured(self, bundle: Bundle) -> Measured:
+        self._progress("judge", 0, None)
+        mask = WordPieces(bundle.base_folder / "tokenizer.json").mask_token
+        topics = len(self._engine.topics())
+        return measure(self._encoder_of(bundle), self.probe, topics=topics, mask=mask, gold=self.gold)
+
+    def _encoder_of(self, bundle: Bundle) -> Encoder:
+        return self._encoder(self._registry.address(bundle))
+
+    def _asked(self, bundle: Bundle) -> str:
+        said = [self._live.fingerprint, bundle.fingerprint, asdict(self._settings.gate)]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
