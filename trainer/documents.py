@@ -38,12 +38,14 @@ class DocumentOrder:
     Attributes:
         name: Of the new bundle.
         clusters: How many; None chooses by silhouette.
+        all_layers: Whether documents become the mean over all layers, as in the paper, or keep those of the base.
         lora: Rank of LoRA; 0 trains the layers whole.
         licence: Of the texts, for the card.
     """
 
     name: str
     clusters: int | None = None
+    all_layers: bool = True
     steps: int = STEPS
     budget_s: float = 0.0
     learning_rate: float = RATE
@@ -104,14 +106,15 @@ def train_documents(
     torch.manual_seed(order.seed)
     work = home / "training" / f"{order.name}-{asked}"  # a killed run goes on in the same place
     work.mkdir(parents=True, exist_ok=True)
-    whole = holistic(base)
+    whole = holistic(base) if order.all_layers else base
     network = Network(whole)
     if order.lora:
         add_lora(network, order.lora)
     else:
         only_layers(network)
-    with torch.no_grad():
-        network.documents.copy_(torch.eye(network.dims))
+    if order.all_layers:
+        with torch.no_grad():
+            network.documents.copy_(torch.eye(network.dims))
     network.documents.requires_grad = False
     network.to("cuda" if torch.cuda.is_available() else "cpu")
     words = WordPieces(base.base_folder / "tokenizer.json")
@@ -119,7 +122,9 @@ def train_documents(
     texts = list(_texts(corpus, words, base.window_tokens))
     recipe = GlobalContrast(network, words, texts, order.clusters, again=EVAL_EVERY, seed=order.seed)
     steps = run(recipe, network, order.config(), work, progress)
-    heads = {name: head for name, head in read_heads(base).items() if name != DOCUMENTS}
+    heads = read_heads(base)
+    if order.all_layers:
+        heads.pop(DOCUMENTS, None)
     bundle = replace(
         whole,
         name=order.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from small_parts import WideHashEncoder
 
 from models.bundle import Bundle, Pooling, write_bundle
 from tests.models.conftest import write_base
@@ -71,7 +72,39 @@ def test_entities_are_measured_after_training_on_them(run, tiny, tmp_path, write
     assert not list((tiny / "training" / "mined").glob("*"))
 
 
-@pytest.mark.parametrize("recipe", ["uctopic", "keyphrases"])
+@pytest.fixture
+def short(tmp_path, write):
+    """Short texts of two kinds."""
+    lines = [
+        {"text": f"{words} {'the ' * (at // 2)}", "label": words}
+        for at, words in enumerate(["heat pump warm house", "thin cell membrane"] * 10)
+    ]
+    return write(tmp_path / "short.jsonl", lines)
+
+
+def test_documents_are_trained_by_all_layers(run, tiny, short):
+    asked = ("train", "hs-gc", "--corpus", short, "--clusters", "2", "--steps", "2", "--bundle", "tiny")
+    assert "Bundle 'hs-gc' is in" in run(*asked, home=tiny).stdout
+    card = json.loads((tiny / "bundles" / "hs-gc" / "bundle.json").read_text())
+    assert card["about"] == "HS-GC on tiny: short.jsonl."
+    assert card["pooling"]["document_layers"] == [1, 2]
+    assert card["scores"]["clusters"] == 2
+    run(*asked, "--own-layers", "--name", "own", home=tiny)
+    card = json.loads((tiny / "bundles" / "own" / "bundle.json").read_text())
+    assert card["pooling"]["document_layers"] == [2]
+
+
+def test_texts_are_measured_after_training_on_them(run, tiny, short, monkeypatch):
+    monkeypatch.setattr("models.load.run_bundle", lambda bundle, **settings: WideHashEncoder())
+    asked = ("evaluate", "texts", "--data", short, "--seeds", "1", "--bundle", "tiny", "--json")
+    found = json.loads(run(*asked, "--adapt", "2", "--steps", "2", home=tiny).stdout)
+    assert [*found["rows"]] == ["K-means", "all layers", "HS-GC"]
+    assert {path.name for path in (tiny / "bundles").iterdir()} == {
+        "tiny", "tiny-short-all-0", "tiny-short-all-1",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", ["uctopic", "keyphrases", "hs-gc"])
 def test_without_texts_it_says_which_options_name_them(run, tiny, recipe):
     result = run("train", recipe, home=tiny)
     assert result.exit_code == 2

@@ -9,7 +9,7 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
-from indexer.cli.train.shared import budget_option, steps_option
+from indexer.cli.train.shared import budget_option, layers_option, steps_option
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
@@ -25,12 +25,21 @@ if TYPE_CHECKING:
 @seeds_option
 @click.option("--adapt", type=click.IntRange(0), default=0, metavar="N",
               help="First train on the texts of the file, N times with another seed; never on labels.")  # fmt: skip
+@layers_option
 @steps_option(300)
 @budget_option
 @json_option
 @pass_app
 def texts(
-    app: App, data: Path, limit: int | None, seeds: int, adapt: int, steps: int, budget: float, as_json: bool
+    app: App,
+    data: Path,
+    limit: int | None,
+    seeds: int,
+    adapt: int,
+    all_layers: bool,
+    steps: int,
+    budget: float,
+    as_json: bool,
 ) -> None:
     """Cluster short texts and compare the clusters with their labels.
 
@@ -48,7 +57,7 @@ def texts(
 
     settings = app.settings()
     with working(app, resumable=bool(adapt)) as progress:
-        others = _adapted(settings, data, adapt, steps, budget, progress) if adapt else {}
+        others = _adapted(settings, data, adapt, all_layers, steps, budget, progress) if adapt else {}
         found = evaluate_texts(
             data,
             encoder=encoder_of(settings),
@@ -61,7 +70,13 @@ def texts(
 
 
 def _adapted(
-    settings: Settings, data: Path, times: int, steps: int, budget: float, progress: Progress
+    settings: Settings,
+    data: Path,
+    times: int,
+    all_layers: bool,
+    steps: int,
+    budget: float,
+    progress: Progress,
 ) -> dict[str, list[Encoder]]:
     """Encoders with all layers in their document vectors: untrained, and trained on the file."""
     from models.load import run_bundle
@@ -75,7 +90,8 @@ def _adapted(
             base,
             [data],
             DocumentOrder(
-                f"{base.name}-{data.name.partition('.')[0]}-{seed}",
+                f"{base.name}-{data.name.partition('.')[0]}-{'all' if all_layers else 'own'}-{seed}",
+                all_layers=all_layers,
                 clusters=number_of_labels(data),
                 steps=steps,
                 budget_s=budget,

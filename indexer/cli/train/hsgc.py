@@ -10,6 +10,7 @@ from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.train.shared import (
     budget_option,
     corpus_option,
+    layers_option,
     licence_option,
     lora_option,
     name_option,
@@ -24,6 +25,7 @@ from indexer.cli.work import working
 @corpus_option
 @click.option("--clusters", type=click.IntRange(2), metavar="K",
               help="Into how many the documents fall.  [default: as many as suit the texts]")  # fmt: skip
+@layers_option
 @name_option("hs-gc")
 @budget_option
 @steps_option(300)
@@ -36,6 +38,7 @@ def hs_gc(
     app: App,
     corpus: tuple[Path, ...],
     clusters: int | None,
+    all_layers: bool,
     name: str,
     budget: float,
     steps: int,
@@ -47,7 +50,8 @@ def hs_gc(
     """Learn document vectors that fall into clusters (HS-GC, LREC-COLING 2024).
 
     Two views of a text should be alike, and so should the clusters that the texts form in both. Document vectors become
-    the mean over all layers. The encoder that --bundle names is where it starts. Stopped, the same command goes on.
+    the mean over all layers, or stay those of the encoder (--own-layers). The encoder that --bundle names is where it
+    starts. Stopped, the same command goes on.
 
     \b
     Examples:
@@ -64,6 +68,7 @@ def hs_gc(
     order = DocumentOrder(
         name,
         clusters=clusters,
+        all_layers=all_layers,
         steps=steps,
         budget_s=budget,
         lora=lora,

@@ -49,6 +49,10 @@ lora_option = click.option(
     help="Train a small addition to the weights; 0 trains the weights.",
 )  # fmt: skip
 licence_option = click.option("--licence", default="", help="Of the texts, for the bundle's card.")
+layers_option = click.option(
+    "--all-layers/--own-layers", default=True, show_default=True,
+    help="Make documents the mean over all layers, as in the paper, or keep the encoder's own.",
+)  # fmt: skip
 seed_option = click.option("--seed", type=int, default=0, show_default=True)
 
 
