@@ -37,15 +37,30 @@ class Why:
 
 
 @dataclass(frozen=True)
+class TopicEvent:
+    """Something that happened to a topic."""
+
+    entry: LineageEntry
+    by: str  # kind of the run that did it; empty where none did
+
+
+@dataclass(frozen=True)
+class TopicHistory:
+    """What became of a topic, live or retired."""
+
+    entry: TopicEntry
+    events: tuple[TopicEvent, ...]  # oldest first
+    successors: tuple[str, ...]  # live topics that it leads to: itself when it is live
+
+
+@dataclass(frozen=True)
 class TopicDetails:
     """A topic with documents that stand for it and its history."""
 
     topic: Topic
-    entry: TopicEntry
     documents: tuple[StoredDocument, ...]  # heaviest first
     special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
-    history: tuple[LineageEntry, ...]
-    successors: tuple[str, ...]  # where a retired topic went
+    history: TopicHistory
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from indexer.analysis.finders import Asked
-from indexer.answers import Plan, Reason, Status, TopicDetails, Why, WorkStatus
+from indexer.answers import Plan, Reason, Status, TopicDetails, TopicHistory, Why, WorkStatus
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
 from indexer.drift import latest
@@ -38,11 +38,13 @@ from indexer.plan import planned
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
+from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
 from indexer.runs import Again, SourceRun, Wanted, check_live
 from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
+from indexer.succession import settle
 from indexer.text import Preparer
-from indexer.topic_names import topic_id
+from indexer.topic_names import topic_history, topic_id
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
@@ -424,12 +426,18 @@ class Collection:
         leading = self.engine.topic_documents(id_, limit=documents)
         return TopicDetails(
             topic=topic,
-            entry=self.catalog.topic(self.name, id_),
             documents=tuple(self.engine.documents(leading.ids)),
             special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
-            history=tuple(self.catalog.lineage(self.name, id_)),
-            successors=tuple(self.catalog.successors(self.name, id_)),
+            history=self.topic_history(id_),
         )
+
+    def topic_history(self, name: str) -> TopicHistory:
+        """What became of a topic, by id or label; also of a retired one, by its id.
+
+        Raises:
+            NotFound: There is no such topic, and was none.
+        """
+        return topic_history(name, self.engine.topics(), self.catalog, self.name)
 
     def why(self, document_id: str) -> Why:
         """Which phrases of a document voted for which topic, how near they are, and what came second."""
@@ -471,6 +479,7 @@ class Collection:
             raise QueryError("Name at least one other topic to merge.")
         with self.catalog.lock(self.name, "indexer topics merge") as lock:
             check_live(self.engine)
+            settle(self.settings, self.catalog)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
             finisher = Finisher(self.engine, self.catalog, self.name, run, self.settings.keyphrases, progress)
             changed = finisher.merge(target, sources)
@@ -513,6 +522,31 @@ class Collection:
                 progress=progress,
             )
 
+    def rollback(
+        self, to: int | None = None, *, switched: Switched = nobody, progress: Progress = no_progress
+    ) -> RollbackReport:
+        """Make an earlier generation the live one again, or a later one; see `indexer.rollback`.
+
+        Args:
+            to: Number of the generation; None means the one that the live one replaced.
+            switched: Told when searches see it; what is left then is mining.
+        """
+        from indexer.engines.opening import open_generations
+        from models.registry import Registry
+
+        with closing(open_generations(self.settings)) as generations:
+            rollback = Rollback(
+                self.settings,
+                generations,
+                self.catalog,
+                Registry(self.settings.home).get,
+                self._encoder_of,
+                taggers=TAGGERS,
+                progress=progress,
+                switched=switched,
+            )
+            return rollback.run(to)
+
     def _encoder_of(self, bundle: str) -> Encoder:
         """The encoder of any bundle; the collection's own is not loaded twice."""
         from models.load import load_encoder
@@ -524,8 +558,7 @@ class Collection:
 
     def history(self, limit: int = 20) -> list[Run]:
         """Retrains and rollbacks, newest first, with their figures."""
-        runs = self.catalog.runs(self.name, 10 * limit)
-        return [run for run in runs if run.kind in ("retrain", "rollback")][:limit]
+        return self.catalog.runs(self.name, limit, kinds=KINDS)
 
     # -- state ----------------------------------------------------------------------------------------------
 

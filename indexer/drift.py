@@ -117,7 +117,7 @@ def _counted(catalog: Catalog, collection: str) -> Drift:
 def _since(catalog: Catalog, collection: str) -> str:
     fit = _live(catalog, collection)
     fitted = str(fit.info.get("fitted") or fit.run) if fit else ""
-    judged = (run.id for run in catalog.runs(collection, PAST, kind="retrain") if _has_judged(run))
+    judged = (run.id for run in catalog.runs(collection, PAST, kinds=("retrain",)) if _has_judged(run))
     return max(fitted, next(judged, ""))
 
 

@@ -15,6 +15,7 @@ from indexer.pipeline import Pipeline
 from indexer.progress import Progress
 from indexer.runs import check_live, recorded, undisturbed
 from indexer.settings import Settings
+from indexer.succession import settle
 
 
 class Enriching:
@@ -67,6 +68,7 @@ class Enriching:
             generations.switch(max(old) + 1)
             for number in old:
                 generations.remove(number)
+        self._catalog.forget_generations(self._collection)
 
     @contextmanager
     def _documents(self) -> Iterator[UserDocuments]:
@@ -82,6 +84,7 @@ class Enriching:
         report = EnrichReport()
         with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
             check_live(self._pipeline.engine)
+            settle(self._settings, self._catalog)
             self._catalog.interrupted_runs(self._collection)
             pace = Pace(self._options.throttle)
             enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)

@@ -108,7 +108,8 @@ class Finisher:
         if new:
             self.install(live, topics)
         else:
-            self.catalog.save_topics(self.collection, self._entries(topics))
+            entries = topic_entries(self.catalog, self.collection, topics, self.run)
+            self.catalog.save_topics(self.collection, entries)
         self._mark_done(documents, live)
         if not new:
             with timed("drift"):
@@ -142,7 +143,7 @@ class Finisher:
 
     def install(self, named: NamedFit, topics: Sequence[Topic]) -> None:
         """Make a fit and its topics those of the collection, in the catalog."""
-        entries = self._entries(topics)
+        entries = topic_entries(self.catalog, self.collection, topics, self.run)
         self.catalog.install_fit(self.collection, named.run, topics=entries, lineage=named.lineage)
 
     def merge(self, into: str, others: Sequence[str]) -> int:
@@ -248,10 +249,12 @@ class Finisher:
 
     def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
         """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
+        installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
             info = entry.info
             same = info.get("sample") == fingerprint and info.get("asked") == asked.number
-            if not entry.live and same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT):
+            same = same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT)
+            if entry.run not in installed and same:
                 named = saved_fit(self.catalog, self.collection, entry.run)
                 if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
                     return named
@@ -388,10 +391,11 @@ class Finisher:
         fresh = {topic.id: _entry(topic, None, self.run) for topic in self.engine.topics()}
         return fresh | known
 
-    def _entries(self, topics: Sequence[Topic]) -> list[TopicEntry]:
-        """For the catalog."""
-        known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
-        return [_entry(topic, known.get(topic.id), self.run) for topic in topics]
+
+def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], run: str) -> list[TopicEntry]:
+    """Topics of an engine for the catalog. Those that it does not know were born in `run`."""
+    known = {topic.id: topic for topic in catalog.topics(collection, state=None)}
+    return [_entry(topic, known.get(topic.id), run) for topic in topics]
 
 
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:

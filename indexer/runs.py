@@ -23,6 +23,7 @@ from indexer.progress import Progress
 from indexer.readers import ReadOptions, count, read
 from indexer.readers.source import SCHEME
 from indexer.settings import Settings
+from indexer.succession import settle
 
 COUNTS = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "written", "failed", "topics")
 
@@ -107,6 +108,7 @@ class SourceRun:
         given = [absolute(source) for source in sources]
         with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
             check_live(self._pipeline.engine)
+            settle(self._settings, self._catalog)
             self._catalog.interrupted_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock

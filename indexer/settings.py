@@ -151,6 +151,18 @@ class Settings(BaseSettings):
         "be a whole number from 1",
         ge=1,
     )
+    keep_generations: int = _setting(
+        2,
+        "Generations that are kept when one takes over, with that one and the one that `indexer rollback` goes back to.",
+        "be a whole number from 2",
+        ge=2,
+    )
+    keep_gigabytes: float = _setting(
+        0.0,
+        "Most that generations beside the live one may take; older ones go first. 0 means no limit.",
+        "be a number from 0",
+        ge=0,
+    )
     retrain_at: Annotated[str, _matching(r"|([01]?\d|2[0-3]):[0-5]\d")] = _setting(
         "",
         "Time (UTC) at which workers retrain the collection every day, if it has drifted. Empty means never.",

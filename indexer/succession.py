@@ -6,30 +6,34 @@
     found        topics, which continue the live ones
     take_over    under the collection's lock: what came last, the switch, the catalog
 
-Meanwhile the live generation is searched and written as always. Its ledger stands under the collection's name, that of
-the next one under ``NAME@NUMBER``. A process may die at any place: before the switch the live generation is what it was,
-and the next call goes on; after it, `complete` does what was left for the catalog.
+Meanwhile the live generation is searched and written as always. A process may die at any place: before the switch the
+live generation is what it was, and the next call goes on; after it, `complete` does what was left for the catalog. The
+way back is in `rollback.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from indexer.analysis.finders import Asked
+from indexer.analysis.lineage import relatives
 from indexer.batches import batches
-from indexer.catalog.entries import LedgerEntry
+from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
 from indexer.catalog.repository import Catalog
+from indexer.catalog.turns import ledger_of
 from indexer.encoding import Encoder, Floats
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
-from indexer.finish import Finisher, NamedFit, saved_fit
+from indexer.engines.opening import open_generations
+from indexer.finish import Finisher, NamedFit, saved_fit, topic_entries
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.records import Topic
+from indexer.settings import Settings
 from indexer.windows import unit
 
 CHUNK = 256  # documents copied at once
@@ -71,7 +75,7 @@ class Succession:
         self._run = run
         self._recipe = recipe
         self._progress = progress
-        self._live = generations.open(_live(generations))
+        self._live = generations.open(generations.live())
         self.number, self._next = _begun(generations, catalog, collection, recipe)
         self._patience = ExitStack()
         for engine in (self._live, self._next):
@@ -97,29 +101,9 @@ class Succession:
         self.mine()
         return self._finisher().found(self._ancestors(), topics)
 
-    def keep_up(self) -> int:
-        """Bring the texts of the next generation to where the collection is. Returns how many were written or removed."""
-        changed = 0
-        for ids, gone in _differences(self._catalog, self._collection, self.ledger):
-            self._copy(ids)
-            if gone:
-                self._next.delete(gone)
-                self._catalog.forget(self.ledger, gone)
-            changed += len(ids) + len(gone)
-        return changed
-
-    def _copy(self, ids: Sequence[str]) -> None:
-        known = self._catalog.ledger(self._collection, ids)
-        found = [stored.document for stored in self._live.documents(ids)]
-        refused = {row.id for row in self._next.store(found)}
-        self._catalog.record(
-            self.ledger,
-            [
-                LedgerEntry(d.id, d.content_hash, "stored", run=known[d.id].run, source=known[d.id].source)
-                for d in found
-                if d.id in known and d.id not in refused
-            ],
-        )
+    def keep_up(self) -> None:
+        """Bring the texts of the next generation to where the collection is."""
+        bring_up(self._live, self._next, self._catalog, self._collection, self.number, self._progress)
 
     def mine(self) -> None:
         """Make the vectors of what has none."""
@@ -131,20 +115,11 @@ class Succession:
             self.keep_up()
             self.mine()
         self._finisher().follow(named)
-        self._names_by_hand()
+        hand_over_names(self._catalog, self._collection, self._next)
+        leaving = self._generations.live()
+        self._catalog.plan_turn(self._collection, leaving, self.number, fit=named.run, run=named.run)
         self._generations.switch(self.number)
         complete(self._generations, self._catalog, self._collection)
-
-    def _names_by_hand(self) -> None:
-        """A topic may have been renamed meanwhile."""
-        given = {t.id: t.label for t in self._catalog.topics(self._collection) if t.named_by_hand}
-        topics = self._next.topics()
-        renamed = [
-            replace(topic, label=given[topic.id], named_by_hand=True) if topic.id in given else topic
-            for topic in topics
-        ]
-        if renamed != topics:
-            self._next.write_topics(renamed)
 
     def _ancestors(self) -> list[Topic]:
         """The live topics, with centroids in the space of the next generation: the means of the same phrases there."""
@@ -183,9 +158,43 @@ class Succession:
         )
 
 
-def ledger_of(collection: str, number: int) -> str:
-    """The name under which the documents of a generation stand that is not live."""
-    return f"{collection}@{number}"
+def bring_up(
+    live: Engine, other: Engine, catalog: Catalog, collection: str, number: int, progress: Progress
+) -> tuple[int, int]:
+    """Bring the texts of another generation to where the collection is.
+
+    Returns:
+        How many documents were written, and how many removed.
+    """
+    ledger = ledger_of(collection, number)
+    written = removed = 0
+    for ids, gone in _differences(catalog, collection, ledger):
+        known = catalog.ledger(collection, ids)
+        found = [stored.document for stored in live.documents(ids)]
+        refused = {row.id for row in other.store(found)}
+        copied = [
+            LedgerEntry(d.id, d.content_hash, "stored", run=known[d.id].run, source=known[d.id].source)
+            for d in found
+            if d.id in known and d.id not in refused
+        ]
+        written += catalog.record(ledger, copied)
+        if gone:
+            removed += other.delete(gone)
+            catalog.forget(ledger, gone)
+        progress("copy", written, None)
+    return written, removed
+
+
+def hand_over_names(catalog: Catalog, collection: str, engine: Engine) -> None:
+    """Give the topics of another generation the names that were given by hand since it was live."""
+    given = {t.id: t.label for t in catalog.topics(collection, state=None) if t.named_by_hand}
+    topics = engine.topics()
+    renamed = [
+        replace(topic, label=given[topic.id], named_by_hand=True) if topic.id in given else topic
+        for topic in topics
+    ]
+    if [(t.id, t.label) for t in renamed] != [(t.id, t.label) for t in topics]:
+        engine.write_topics(renamed)
 
 
 def complete(generations: Generations, catalog: Catalog, collection: str) -> bool:
@@ -194,29 +203,61 @@ def complete(generations: Generations, catalog: Catalog, collection: str) -> boo
     Returns:
         Whether there was something to do.
     """
-    number = _live(generations)
-    ledger = ledger_of(collection, number)
-    fit = next((e.topic_fit for e in _entries(catalog, ledger) if e.state == "done"), "")
-    if not fit:
+    known = catalog.generations(collection)
+    number = generations.live()
+    if not known or (number in known and known[number].live):
         return False
-    engine = generations.open(number)
-    try:
-        named = saved_fit(catalog, collection, fit)
-        finisher = Finisher(engine, catalog, collection, fit, 0, no_progress)
-        finisher.install(named, engine.topics())
-    finally:
-        engine.close()
-    catalog.adopt(collection, ledger)
+    if number not in known:  # all others were thrown away, and one was made anew
+        catalog.forget_generations(collection)
+        return True
+    entry = known[number]
+    with closing(generations.open(number)) as engine:
+        topics = topic_entries(catalog, collection, engine.topics(), entry.run)
+    lineage = _lineage(catalog, collection, entry, {topic.id for topic in topics})
+    catalog.turn(collection, number, topics=topics, lineage=lineage)
     return True
 
 
-def _entries(catalog: Catalog, ledger: str) -> Iterator[LedgerEntry]:
-    for some in batches(catalog.ids(ledger), CHUNK):
-        yield from catalog.ledger(ledger, some).values()
+def settle(settings: Settings, catalog: Catalog) -> None:
+    """The same, for whoever is about to write."""
+    with closing(open_generations(settings)) as generations:
+        complete(generations, catalog, settings.collection)
 
 
-def _live(generations: Generations) -> int:
-    return next(one.number for one in generations.all() if one.state == "live")
+def remove_generation(generations: Generations, catalog: Catalog, collection: str, number: int) -> None:
+    """Delete a generation that is not live. Holds the collection's lock.
+
+    Raises:
+        SearchError: It is the live one.
+        NotFound: There is none.
+    """
+    if number != generations.live():
+        catalog.forget_generation(collection, number)  # first: its number may be given out again
+    generations.remove(number)
+
+
+def _lineage(
+    catalog: Catalog, collection: str, entry: GenerationEntry, topics: set[str]
+) -> Iterable[LineageEntry]:
+    """What becomes of the topics: what was found when the fit was made; for a fit that was live before, the way back."""
+    if entry.run == entry.fit:
+        return saved_fit(catalog, collection, entry.fit).lineage
+    leaving = {topic.id for topic in catalog.topics(collection)}
+    return _way_back(catalog.all_lineage(collection), entry.run, leaving, topics)
+
+
+def _way_back(
+    recorded: Sequence[LineageEntry], run: str, leaving: Set[str], coming: Set[str]
+) -> Iterator[LineageEntry]:
+    """What becomes of topics when others come back, that they once came from or went into."""
+    links = [(e.old_id, e.new_id, e.score) for e in recorded if e.old_id and e.new_id]
+    yield from (LineageEntry(run, id_, id_, "kept", 1.0) for id_ in sorted(coming))
+    for id_ in sorted(leaving - coming):
+        heirs = relatives(links, id_, coming)
+        if not heirs:
+            yield LineageEntry(run, id_, None, "retired")
+        for heir, score in sorted(heirs.items()):
+            yield LineageEntry(run, id_, heir, "split" if len(heirs) > 1 else "merged", score)
 
 
 def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: Recipe) -> tuple[int, Engine]:
@@ -225,8 +266,7 @@ def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: 
         if one.state == "unfinished":
             if one.bundle == recipe.bundle and one.dims:
                 return one.number, generations.open(one.number)
-            generations.remove(one.number)
-            catalog.drop_ledger(ledger_of(collection, one.number))
+            remove_generation(generations, catalog, collection, one.number)
     engine = generations.make(recipe.dims, bundle=recipe.bundle)
     return max(one.number for one in generations.all()), engine
 

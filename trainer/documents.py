@@ -23,7 +23,7 @@ from trainer.adapters import adapter_of, add_lora, only_layers
 from trainer.hsgc import GlobalContrast
 from trainer.loop import TrainConfig
 from trainer.views import Ints
-from trainer.work import documents_of, hashed, run, stamp, training_of, write
+from trainer.work import documents_of, hashed, run, stamp, write
 
 RATE = 5e-5  # of the layers; the paper's 5e-6 is for some thousand steps
 STEPS = 300
@@ -97,7 +97,7 @@ def train_documents(
     registry = Registry(home)
     files = [stamp(path) for path in corpus]
     asked = hashed(["hs-gc", base.fingerprint, asdict(order), files, metadata.version("indexer")])
-    if order.name in registry.list() and training_of(registry.get(order.name)).get("asked") == asked:
+    if order.name in registry.list() and registry.get(order.name).training.get("asked") == asked:
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.seed)

@@ -27,10 +27,9 @@ from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import triplet_by_distance
 from trainer.triplets import TripletSampler
-from trainer.uctopic import DEV_BATCHES, HELD_BACK, Keeper, embed
+from trainer.uctopic import DEV_BATCHES, HELD_BACK, KEEP_WEIGHT, Keeper, embed
 
 LEAST_PAIRS = 2
-KEEP_WEIGHT = 10.0
 
 
 class PhraseBert:

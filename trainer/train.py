@@ -35,7 +35,7 @@ from trainer.seke import KeyphraseContrast
 from trainer.settle import settle
 from trainer.triplets import TripletSampler
 from trainer.uctopic import UCTopic
-from trainer.work import documents_of, hashed, run, stamp, training_of, write
+from trainer.work import documents_of, hashed, run, stamp, write
 
 BATCH = 96  # pairs
 TRIPLES = 16  # of each lesson of Phrase-BERT; the paper's
@@ -119,7 +119,7 @@ def train_bundle(
     began = time.perf_counter()
     registry = Registry(home)
     asked = _asked(base, sources, order)
-    if order.name in registry.list() and training_of(registry.get(order.name)).get("asked") == asked:
+    if order.name in registry.list() and registry.get(order.name).training.get("asked") == asked:
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)

@@ -15,13 +15,11 @@ from indexer.errors import InputError
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, read
 from indexer.records import Document
-from models.bundle import ADAPTER, Bundle, write_bundle
+from models.bundle import ADAPTER, TRAINING, Bundle, write_bundle
 from models.network import Network
 from trainer.adapters import Tensors
 from trainer.curve import draw
 from trainer.loop import Recipe, Step, TrainConfig, train
-
-TRAINING = "training.json"
 
 
 def documents_of(path: Path) -> Iterator[Document]:
@@ -89,10 +87,3 @@ def write(
     draw(steps, folder / "curve.png")
     (folder / TRAINING).write_text(json.dumps(said, indent=2) + "\n")
     return folder
-
-
-def training_of(bundle: Bundle) -> dict[str, object]:
-    """How a bundle was trained; empty when it was not."""
-    file = bundle.folder / TRAINING
-    found: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
-    return found

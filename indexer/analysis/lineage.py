@@ -1,8 +1,8 @@
-"""Which new topic continues which old one: assignment over centroids and shared phrases."""
+"""Which new topic continues which old one: assignment over centroids and shared phrases; and the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,3 +83,30 @@ def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Heirs:
         new=tuple(n for n in fresh if n not in {link[1] for link in split}),
         retired=tuple(o for o in lost if o not in {link[0] for link in merged}),
     )
+
+
+def relatives(links: Iterable[tuple[str, str, float]], topic: str, wanted: Set[str]) -> dict[str, float]:
+    """The nearest of the wanted topics that one topic came from or went into: fewest steps, along links in any direction.
+
+    Args:
+        links: Ids of an old and a new topic, and their likeness.
+
+    Returns:
+        Topic ► the least likeness on the way there. Empty when no way leads to one.
+    """
+    near: dict[str, dict[str, float]] = {}
+    for old, new, score in links:
+        near.setdefault(old, {})[new] = near.setdefault(new, {})[old] = score
+    seen = {topic}
+    reached = {topic: 1.0}
+    while reached:
+        following: dict[str, float] = {}
+        for id_, so_far in reached.items():
+            for other, score in near.get(id_, {}).items():
+                if other not in seen:
+                    following[other] = max(following.get(other, 0.0), min(so_far, score))
+        if found := {id_: score for id_, score in following.items() if id_ in wanted}:
+            return found
+        seen |= following.keys()
+        reached = following
+    return {}

@@ -10,6 +10,10 @@ What differs from the paper, and why:
 - A document is the mean of its phrases, each mixed with the document's vector as for the clusters, centred and
   projected. So phrases and topics stand in one space, and the direction that all texts share does not fill R.
 - Vectors have length 1, so what goes into the softmax is multiplied (`SHARPNESS`); those of BERT are long by themselves.
+- The penalty weighs a tenth: fields that have much in common are not at right angles (NPMI of words on 3,000 arXiv
+  abstracts .10 to .13 from four starts; with 1 .07).
+- Topics are named as those of clusters are, by frequent phrases among the near ones: the nearest alone stand together in
+  fewer documents (NPMI of words on 3,000 arXiv abstracts .04 instead of .07).
 - R begins at documents that lie apart, not at random; of several starts the one that tells documents best is kept.
 - A document's topics are the vote of its phrases, as for the clusters, so that `topics why` can tell them.
 """
@@ -27,7 +31,7 @@ from indexer.windows import unit
 
 SHARPNESS = 10.0  # what a cosine is multiplied with before the softmax
 NEGATIVES = 5  # other documents for each; the paper's
-ORTHOGONALITY = 1.0  # weight of the penalty
+ORTHOGONALITY = 0.1  # weight of the penalty; the paper's is 1
 BATCH = 64  # documents
 STEPS = 1_500
 RATE = 0.01  # of Adam
@@ -64,8 +68,9 @@ def _documents(sample: Sample, points: Floats) -> Floats:
 
 def learned(documents: Floats, number: int) -> Rows:
     """R of the start whose documents are told best: float [number, p]."""
+    others = _others(documents)
     starts = [_train(documents, number, start) for start in range(STARTS)]
-    return min(starts, key=lambda topics: tell(topics, documents, _others(documents, 0)).loss)
+    return min(starts, key=lambda topics: tell(topics, documents, others).loss)
 
 
 def tell(topics: Rows, documents: Floats, others: Floats) -> Told:
@@ -113,7 +118,7 @@ def _train(documents: Floats, number: int, start: int) -> Rows:
     return topics
 
 
-def _others(documents: Floats, seed: int) -> Floats:
+def _others(documents: Floats) -> Floats:
     """Negatives for all documents, the same for every start: float [m, n, p]."""
-    draw = np.random.default_rng([SEED, STARTS + seed])
+    draw = np.random.default_rng(SEED)
     return documents[draw.integers(0, len(documents), (len(documents), NEGATIVES))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from numpy.typing import NDArray
 
@@ -14,14 +14,14 @@ DocumentState = Literal[
 ]  # text in the engine; vectors written; keyphrases and topics final
 RunState = Literal["running", "finished", "failed", "interrupted"]
 TopicState = Literal["live", "retired"]
-LineageKind = Literal["kept", "split", "merged", "born", "retired", "hand"]
+LineageKind = Literal["kept", "split", "merged", "born", "retired", "hand", "renamed"]
 Stage = Literal["read", "store", "prepare", "encode", "write"]
 BatchState = Literal["prepare", "encode"]  # what has to be done next
 
 DOCUMENT_STATES: tuple[DocumentState, ...] = ("stored", "mined", "done")
 RUN_STATES: tuple[RunState, ...] = ("running", "finished", "failed", "interrupted")
 TOPIC_STATES: tuple[TopicState, ...] = ("live", "retired")
-LINEAGE_KINDS: tuple[LineageKind, ...] = ("kept", "split", "merged", "born", "retired", "hand")
+LINEAGE_KINDS: tuple[LineageKind, ...] = get_args(LineageKind)
 STAGES: tuple[Stage, ...] = ("read", "store", "prepare", "encode", "write")
 BATCH_STATES: tuple[BatchState, ...] = ("prepare", "encode")
 
@@ -52,6 +52,7 @@ class Run:
     options: Mapping[str, Any]
     counts: Mapping[str, Any]
     error: str
+    started_by: str  # USER@HOST
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,26 @@ class TopicEntry:
 
 @dataclass(frozen=True)
 class LineageEntry:
-    """What became of a topic in a run. `old_id` is None for a born topic, `new_id` for a retired one."""
+    """What became of a topic in a run. `old_id` is None for a born or renamed topic, `new_id` for a retired one."""
 
-    run: str
+    run: str  # empty where no run did it: a topic was renamed
     old_id: str | None
     new_id: str | None
     kind: LineageKind
     score: float = 0.0  # similarity of the match
     at: datetime | None = None  # set when it is recorded
+    label: str = ""  # the name that `new_id` had from then on; set when it is recorded
+
+
+@dataclass(frozen=True)
+class GenerationEntry:
+    """What the catalog must know of a generation to go to it, beside the documents in its ledger."""
+
+    number: int
+    live: bool  # the documents, the fit and the topics of the collection are those of this one
+    fit: str  # run of the fit that it had when it was live last; empty without topics
+    replaced: int  # the generation that was live before it came; 0 for the first
+    run: str  # that made it live last
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, RowMapping, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
 
 from indexer.catalog.database import now
 from indexer.catalog.entries import Fit, LineageEntry, TopicEntry
@@ -62,32 +62,39 @@ class Fits(Topics):
         *,
         topics: Iterable[TopicEntry],
         lineage: Iterable[LineageEntry] = (),
-        run: str | None = None,
     ) -> None:
         """Make a saved fit the live one, with its topics and their lineage: all of it or nothing.
 
         Args:
             fit: The run that made the fit.
             topics: The live topics from now on; every other one is retired.
-            run: The run that does this, where it is not the one that made the fit: a rollback.
 
         Raises:
             NotFound: There is no such fit.
         """
-        given = list(topics)
         with self._writing() as connection:
-            of_collection = F.collection == collection
-            connection.execute(update(F).where(of_collection, F.live).values(live=False))
-            done = connection.execute(update(F).where(of_collection, F.run == fit).values(live=True))
-            if done.rowcount == 0:
-                raise NotFound(f"There is no fit of run '{fit}' in collection '{collection}'.")
-            retired = update(T).where(T.collection == collection, T.state == "live")
-            kept = [topic.id for topic in given]
-            connection.execute(
-                retired.where(T.id.not_in(kept)).values(state="retired", retired_run=run or fit)
-            )
-            self._save_topics(connection, collection, given)
-            self._record_lineage(connection, collection, lineage)
+            self._install(connection, collection, fit, fit, list(topics), lineage)
+
+    def _install(
+        self,
+        connection: Connection,
+        collection: str,
+        fit: str,
+        run: str,
+        topics: Sequence[TopicEntry],
+        lineage: Iterable[LineageEntry],
+    ) -> None:
+        """As above; `fit` may be empty, and then none is live. `run` is the one that does it."""
+        of_collection = F.collection == collection
+        connection.execute(update(F).where(of_collection, F.live).values(live=False))
+        done = connection.execute(update(F).where(of_collection, F.run == fit).values(live=True))
+        if fit and done.rowcount == 0:
+            raise NotFound(f"There is no fit of run '{fit}' in collection '{collection}'.")
+        retired = update(T).where(T.collection == collection, T.state == "live")
+        kept = [topic.id for topic in topics]
+        connection.execute(retired.where(T.id.not_in(kept)).values(state="retired", retired_run=run))
+        self._save_topics(connection, collection, topics)
+        self._record_lineage(connection, collection, lineage)
 
     def live_fit(self, collection: str) -> Fit | None:
         """The fit in use; None before the first one."""

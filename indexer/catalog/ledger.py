@@ -145,8 +145,8 @@ class Ledger(Database):
             if source in roots:
                 yield id_
 
-    def adopt(self, collection: str, ledger: str) -> None:
-        """Let the documents of a collection be where those of another ledger are, and end that ledger: all or nothing.
+    def _adopt(self, connection: Connection, collection: str, ledger: str) -> None:
+        """Let the documents of a collection be where those of another ledger are, and end that ledger.
 
         A document that the other one has not, or with another content, is "stored" from now on.
         """
@@ -161,14 +161,13 @@ class Ledger(Database):
             "bundle": theirs(other.bundle, ""),
             "topic_fit": theirs(other.topic_fit, ""),
         }
-        with self._writing() as connection:
-            connection.execute(update(D).where(D.collection == collection).values(**values))
-            connection.execute(delete(D).where(D.collection == ledger))
+        connection.execute(update(D).where(D.collection == collection).values(**values))
+        connection.execute(delete(D).where(D.collection == ledger))
 
-    def drop_ledger(self, ledger: str) -> None:
-        """Remove all documents from a ledger."""
-        with self._writing() as connection:
-            connection.execute(delete(D).where(D.collection == ledger))
+    def bundles_used(self) -> set[str]:
+        """What made the vectors of any document, of any collection and any generation, as Encoder.bundle says it."""
+        with self._reading() as connection:
+            return set(connection.scalars(select(D.bundle).where(D.bundle != "").distinct()))
 
     def count(self, collection: str) -> dict[DocumentState, int]:
         """How many documents are in each state."""

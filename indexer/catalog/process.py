@@ -7,6 +7,7 @@ system tells them (Linux does).
 
 from __future__ import annotations
 
+import getpass
 import os
 import socket
 from dataclasses import dataclass
@@ -35,6 +36,15 @@ class Process:
 def this_process() -> Process:
     pid = os.getpid()
     return Process(pid, socket.gethostname(), _boot(), _birth(pid))
+
+
+def this_user() -> str:
+    """USER@HOST, for people who ask later who did it."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container may run under a number that has no name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
 
 
 def _boot() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlalchemy import RowMapping, insert, select, update
 from indexer.catalog.database import now, storable
 from indexer.catalog.entries import Run, RunState
 from indexer.catalog.locks import Lock, Locks
-from indexer.catalog.process import Process, this_process
+from indexer.catalog.process import Process, this_process, this_user
 from indexer.catalog.tables import RunRow as R
 from indexer.errors import NotFound
 
@@ -56,6 +56,7 @@ class Runs(Locks):
             "birth": process.birth,
             "lock_token": lock.token if lock else "",
             "cut_to": "",
+            "started_by": this_user(),
         }
         with self._writing() as connection:
             connection.execute(insert(R).values(values))
@@ -108,18 +109,24 @@ class Runs(Locks):
             raise NotFound(f"There is no run '{id}'.")
         return _run(row, held)
 
-    def runs(self, collection: str, limit: int = 20, *, kind: str | None = None) -> list[Run]:
+    def runs(self, collection: str, limit: int = 20, *, kinds: Sequence[str] = ()) -> list[Run]:
         """The last runs, newest first.
 
         Args:
-            kind: Only of this command.
+            kinds: Only runs of these kinds.
         """
         query = select(R.__table__).where(R.collection == collection).order_by(R.id.desc()).limit(limit)
-        if kind is not None:
-            query = query.where(R.kind == kind)
+        if kinds:
+            query = query.where(R.kind.in_(kinds))
         with self._reading() as connection:
             held = self._held_tokens(connection)
             return [_run(row, held) for row in connection.execute(query).mappings()]
+
+    def run_kinds(self, ids: Collection[str]) -> dict[str, str]:
+        """Run ► kind, of those that there are."""
+        query = select(R.id, R.kind).where(R.id.in_(ids))
+        with self._reading() as connection:
+            return {row.id: row.kind for row in connection.execute(query)}
 
     def interrupted_runs(self, collection: str | None = None) -> list[Run]:
         """Mark the runs that ended without a word as interrupted, and return them, oldest first.

@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0002"  # the newest file in migrations/versions
+SCHEMA = "0003"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point everywhere, as Python does, whatever the locale of the database.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -115,6 +115,7 @@ class RunRow(Base):
     birth: Mapped[str]
     lock_token: Mapped[str]  # "" when it works without the collection's lock
     cut_to: Mapped[str] = mapped_column(Key)  # the last document that was put into a batch
+    started_by: Mapped[str] = mapped_column(server_default="")  # USER@HOST
 
 
 class BundleRow(Base):
@@ -163,6 +164,7 @@ class LineageRow(Base):
     kind: Mapped[str]
     score: Mapped[float] = mapped_column(Float(53))
     at: Mapped[datetime]
+    label: Mapped[str] = mapped_column(server_default="")
 
 
 class FitRow(Base):
@@ -184,6 +186,28 @@ class FitRow(Base):
     arrays: Mapped[bytes] = mapped_column(LargeBinary)  # safetensors
     info: Mapped[dict[str, Any]]
     live: Mapped[bool]
+
+
+class GenerationRow(Base):
+    """Generations that are live, or were; see `turns.py`."""
+
+    __tablename__ = "generations"
+    __table_args__ = (
+        Index(
+            "uq_generations_live",
+            "collection",
+            unique=True,
+            sqlite_where=text("live"),
+            postgresql_where=text("live"),
+        ),
+    )
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    live: Mapped[bool]
+    fit: Mapped[str] = mapped_column(Key)
+    replaced: Mapped[int]
+    run: Mapped[str] = mapped_column(Key)
 
 
 class LetterRow(Base):

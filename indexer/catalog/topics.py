@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, case, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, insert, or_, select, update
 
 from indexer.catalog.database import Database, now, storable
 from indexer.catalog.entries import LineageEntry, TopicEntry, TopicState
@@ -68,6 +69,8 @@ class Topics(Database):
                 .where(T.collection == collection, T.id == id)
                 .values(label=name, named_by_hand=by_hand)
             )
+            renamed = LineageEntry("", None, id, "renamed")
+            connection.execute(insert(L), self._lineage_rows(connection, collection, [renamed]))
             return self._topic(connection, collection, id)
 
     def record_lineage(self, collection: str, entries: Iterable[LineageEntry]) -> None:
@@ -77,13 +80,17 @@ class Topics(Database):
 
     def lineage(self, collection: str, id: str) -> list[LineageEntry]:
         """All that was recorded of a topic, as the old or the new one, oldest first."""
-        query = (
-            select(L.run, L.old_id, L.new_id, L.kind, L.score, L.at)
-            .where(L.collection == collection, or_(L.old_id == id, L.new_id == id))
-            .order_by(L.row)
-        )
+        return self._entries(L.collection == collection, or_(L.old_id == id, L.new_id == id))
+
+    def all_lineage(self, collection: str) -> list[LineageEntry]:
+        """All that was recorded of the topics of a collection, oldest first."""
+        return self._entries(L.collection == collection)
+
+    def _entries(self, *conditions: ColumnElement[bool]) -> list[LineageEntry]:
+        query = select(L.run, L.old_id, L.new_id, L.kind, L.score, L.at, L.label)
         with self._reading() as connection:
-            return [LineageEntry(*row) for row in connection.execute(query)]  # type: ignore[arg-type]
+            rows = connection.execute(query.where(*conditions).order_by(L.row)).all()
+        return [LineageEntry(*row) for row in rows]  # type: ignore[arg-type]
 
     def successors(self, collection: str, id: str) -> list[str]:
         """The live topics that a topic has become: itself when it is live, none when it ended without heirs.
@@ -154,21 +161,30 @@ class Topics(Database):
     def _record_lineage(
         self, connection: Connection, collection: str, entries: Iterable[LineageEntry]
     ) -> None:
-        at = now()
-        rows = [
-            {
-                "collection": collection,
-                **{f.name: getattr(entry, f.name) for f in fields(entry)},
-                "at": entry.at or at,
-            }
-            for entry in entries
-        ]
+        rows = self._lineage_rows(connection, collection, entries)
         runs = {row["run"] for row in rows}
         query = select(L.run, L.old_id, L.new_id, L.kind).where(L.collection == collection, L.run.in_(runs))
         known = {tuple(row) for row in connection.execute(query)}
         new = [row for row in rows if (row["run"], row["old_id"], row["new_id"], row["kind"]) not in known]
         if new:
             connection.execute(insert(L), new)
+
+    def _lineage_rows(
+        self, connection: Connection, collection: str, entries: Iterable[LineageEntry]
+    ) -> list[dict[str, Any]]:
+        """Rows to insert: with the time, and the names that the topics have now."""
+        at = now()
+        names = connection.execute(select(T.id, T.label).where(T.collection == collection))
+        labels: dict[str | None, str] = {row.id: row.label for row in names}
+        return [
+            {
+                "collection": collection,
+                **{f.name: getattr(entry, f.name) for f in fields(entry)},
+                "at": entry.at or at,
+                "label": labels.get(entry.new_id, ""),
+            }
+            for entry in entries
+        ]
 
 
 def _heirs(connection: Connection, collection: str, id: str) -> list[str]:

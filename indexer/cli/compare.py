@@ -44,7 +44,7 @@ def compare(
     most: int,
     as_json: bool,
 ) -> None:
-    """Mine the same documents in several ways, and show what comes out side by side.
+    """Mine the same documents in several ways, side by side.
 
     Each choice of an encoder and a way to find topics is a column: its largest topics, and topics and keyphrases of the
     same documents. Collections that are made for it are removed again.

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.text import clean, duration, print_json, say, table
 from indexer.cli.times import moment
 
 
@@ -18,7 +18,9 @@ from indexer.cli.times import moment
 @json_option
 @pass_app
 def history(app: App, limit: int, as_json: bool) -> None:
-    """List retrains: when, what was decided, and why.
+    """List retrains and rollbacks: when, who, what, and why.
+
+    --json gives the figures too.
 
     \b
     Examples:
@@ -33,10 +35,12 @@ def history(app: App, limit: int, as_json: bool) -> None:
     rows = [
         (
             moment(run.started_at),
+            clean(run.started_by),
             run.kind,
             str(run.counts.get("verdict", run.state)) if run.state == "finished" else run.state,
+            duration(run.counts.get("seconds", 0.0)),
             clean(str(run.counts.get("reason") or run.error)),
         )
         for run in runs
     ]
-    say(table(rows, head=("started", "what", "verdict", "why")) if rows else "no retrains yet")
+    say(table(rows, head=("started", "by", "what", "verdict", "took", "why")) if rows else "no retrains yet")

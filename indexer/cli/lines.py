@@ -18,6 +18,7 @@ NAMES = {
     "consolidate": "Counting phrases",
     "write back": "Writing to your index",
     "take back": "Taking back from your index",
+    "copy": "Bringing it up to date",
     "evaluate": "Evaluating",
     "train": "Training",
     "settle": "Settling document vectors",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table, warn
+from indexer.cli.gate import judgement
+from indexer.cli.text import clean, print_json, say, warn
 from indexer.cli.train.shared import budget_option, seed_option
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
-    from trainer.retrain.gate import Report
     from trainer.retrain.run import RetrainReport
 
 REFUSED = 3  # exit code when the gate said no
@@ -83,24 +83,9 @@ def _show(report: RetrainReport) -> None:
     for note in report.notes:
         warn(clean(note))
     for name, judged in report.judged.items():
-        _show_checks(name, judged)
+        say(judgement(name, judged))
+        for reason in judged.reasons:
+            say(reason)
+        say("")
     said = "with the workers" if report.verdict == "paused" else report.verdict
     say(f"{said}: {clean(report.reason)}")
-
-
-def _show_checks(name: str, judged: Report) -> None:
-    say(f"{name}: {'may take over' if judged.accepted else 'may not take over'}")
-    rows = [
-        (
-            check.name,
-            "" if check.old is None else f"{check.old:.3f}",
-            f"{check.new:.3f}",
-            check.limit,
-            check.verdict,
-        )
-        for check in judged.checks
-    ]
-    say(table(rows, head=("", "old", "new", "limit", "verdict"), right=(1, 2)))
-    for reason in judged.reasons:
-        say(reason)
-    say("")

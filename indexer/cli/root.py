@@ -31,6 +31,7 @@ SECTIONS = {
         "doctor": "indexer.cli.doctor:doctor",
         "worker": "indexer.cli.worker:worker",
         "retrain": "indexer.cli.retrain:retrain",
+        "rollback": "indexer.cli.rollback:rollback",
         "history": "indexer.cli.history:history",
         "generations": "indexer.cli.generations:generations",
         "models": "indexer.cli.models:models",

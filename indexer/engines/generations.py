@@ -37,6 +37,10 @@ class Generations(Protocol):
         """By number."""
         ...
 
+    def live(self) -> int:
+        """The number of the live one; 0 when there is no collection."""
+        ...
+
     def make(self, dims: int, *, bundle: str) -> Engine:
         """Begin the next generation; returns what writes to it, and to nothing else. Close it.
 
@@ -47,6 +51,10 @@ class Generations(Protocol):
 
     def open(self, number: int) -> Engine:
         """What reads a generation, and writes to it when it is live or unfinished. Close it."""
+        ...
+
+    def amend(self, number: int) -> Engine:
+        """What writes to a generation that is kept, before it takes over again. It stays kept. Close it."""
         ...
 
     def switch(self, number: int) -> None:
@@ -88,5 +96,5 @@ def is_live(name: str, number: int) -> SearchError:
     """The error when the live one is to be removed."""
     return SearchError(
         f"Generation {number} of '{name}' is the live one, and cannot be removed.",
-        hint="Make another one live first: indexer generations use NUMBER",
+        hint="Make another one live first: indexer rollback --to NUMBER",
     )

@@ -12,6 +12,7 @@ from indexer.errors import SettingsError
         ("40", "", 40),
         ("clusters", "clusters", None),
         ("clusters:2", "clusters", 2),
+        ("pntm:40", "pntm", 40),
     ],
 )
 def test_topics_are_asked_for_by_number_by_finder_or_by_both(said, finder, number):

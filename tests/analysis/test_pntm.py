@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.analysis.pntm import NEGATIVES, SHARPNESS, fit, learned, tell
+from indexer.analysis.pntm import NEGATIVES, ORTHOGONALITY, SHARPNESS, fit, learned, tell
 from indexer.analysis.topics import TopicFit
 from indexer.windows import unit
 from tests.analysis.test_topics import made_sample
@@ -18,9 +18,9 @@ def test_loss_by_hand():
 def test_a_document_told_well_enough_costs_nothing():
     # y = (2, 0): nearer by 2 than the other one, which a margin of 1 is content with. |R R' - I| = |4 - 1| = 3.
     told = tell(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0]]]))
-    assert told.loss == pytest.approx(3)
+    assert told.loss == pytest.approx(3 * ORTHOGONALITY)
     # Only the penalty is left, whose gradient is 2 (R R' - I) R / 3 = 2 · 3 · (2, 0) / 3.
-    assert told.gradient == pytest.approx(np.array([[4.0, 0.0]]))
+    assert told.gradient == pytest.approx(np.array([[4.0 * ORTHOGONALITY, 0.0]]))
 
 
 def test_gradient_is_the_slope():

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from indexer.catalog import Catalog, LedgerEntry
@@ -154,18 +152,3 @@ def test_documents_by_when_they_were_read(catalog: Catalog) -> None:
 def test_contents_are_ids_with_their_hashes(catalog: Catalog) -> None:
     catalog.record("main", entries("b", "a"))
     assert list(catalog.contents("main")) == [("a", "hash of a"), ("b", "hash of b")]
-
-
-def test_a_ledger_is_adopted_where_it_speaks_of_the_same_content(catalog: Catalog) -> None:
-    catalog.record("main", entries("a", "b", "c", run="R1", source="s", bundle="old"))
-    catalog.mark("main", ["a", "b", "c"], state="done", topic_fit="R1")
-    theirs = entries("a", "b", "gone", bundle="new")
-    catalog.record("main@2", [replace(entry, state="done", topic_fit="R2") for entry in theirs])
-    catalog.record("main", [LedgerEntry("b", "another text", "done", "old", "R3", "s", "R1")])
-    catalog.adopt("main", "main@2")
-    found = catalog.ledger("main", ["a", "b", "c", "gone"])
-    assert found["a"] == LedgerEntry("a", "hash of a", "done", "new", "R1", "s", "R2")
-    assert found["b"] == LedgerEntry("b", "another text", "stored", "", "R3", "s", "")
-    assert found["c"] == LedgerEntry("c", "hash of c", "stored", "", "R1", "s", "")
-    assert "gone" not in found
-    assert list(catalog.ids("main@2")) == []

@@ -56,7 +56,7 @@ def test_runs_of_one_kind(catalog: Catalog) -> None:
     retrain = catalog.start_run("main", "retrain", {})
     for _ in range(3):
         catalog.start_run("main", "index", {})
-    assert [run.id for run in catalog.runs("main", limit=2, kind="retrain")] == [retrain]
+    assert [run.id for run in catalog.runs("main", limit=2, kinds=["retrain"])] == [retrain]
 
 
 def test_a_run_can_be_gone_on_with_by_another_process(

@@ -190,16 +190,6 @@ def test_a_fit_that_cannot_be_installed_changes_nothing(catalog: Catalog) -> Non
     assert catalog.topics("main", state=None) == [topic(1)]
 
 
-def test_going_back_to_an_older_fit(catalog: Catalog) -> None:
-    for run, topics in (("R1", [topic(1), topic(2)]), ("R2", [topic(1), topic(3)])):
-        catalog.save_fit("main", run, "b", ARRAYS, {})
-        catalog.install_fit("main", run, topics=topics)
-    catalog.install_fit("main", "R1", topics=[topic(1), topic(2)], run="R3")
-    assert [(fit.run, fit.live) for fit in catalog.fits("main")] == [("R2", False), ("R1", True)]
-    assert [entry.id for entry in catalog.topics("main")] == ["t-000001", "t-000002"]
-    assert catalog.topic("main", "t-000003").retired_run == "R3"
-
-
 def test_each_collection_has_its_own_live_fit(catalog: Catalog) -> None:
     for collection in ("one", "two"):
         catalog.save_fit(collection, "R1", "b", ARRAYS, {})

@@ -27,24 +27,22 @@ def generations(own):
     return LocalGenerations(own / "collections" / "main")
 
 
-def test_a_new_generation_is_used_and_the_way_back(run, own, generations):
+def test_generations_are_listed_and_removed(run, own, generations):
     with closing(generations.make(384, bundle="minilm-base")) as engine:
         engine.store([Document("x", "A new text.")])
-    run("generations", "use", 2, home=own)
+    generations.switch(2)
     listed = json.loads(run("generations", "list", "--json", home=own).stdout)
     assert [(g["number"], g["state"], g["bundle"], g["documents"]) for g in listed] == [
         (1, "kept", "minilm-phrases", 21),
         (2, "live", "minilm-base", 1),
     ]
-    assert json.loads(run("search", "--json", home=own).stdout)["total"] == 1
-    done = run("generations", "use", 1, home=own)
-    assert done.stdout == "generation 1 is live\n"
-    assert json.loads(run("search", "--json", home=own).stdout)["total"] == 21
-    assert "2  kept" in run("generations", home=own).stdout
-    assert run("generations", "remove", 2, home=own).stdout == "generation 2 removed\n"
-    refused = run("generations", "remove", 1, home=own)
+    assert "1  kept" in run("generations", home=own).stdout
+    refused = run("generations", "remove", 2, home=own)
     assert refused.exit_code == 1
     assert "is the live one" in refused.stderr
+    assert "indexer rollback --to" in refused.stderr
+    assert run("generations", "remove", 1, home=own).stdout == "generation 1 removed\n"
+    assert json.loads(run("search", "--json", home=own).stdout)["total"] == 1
 
 
 def test_doctor_finds_what_was_left_unfinished_and_says_how_to_remove_it(own, generations):

@@ -118,3 +118,29 @@ def test_the_live_one_cannot_be_removed_and_what_is_not_there_is_named(engine, g
         with pytest.raises(NotFound, match="no generation 7") as caught:
             ask(7)
         assert caught.value.hint == "There are: 1."
+
+
+def test_a_generation_that_is_kept_is_brought_up_to_date_before_it_takes_over_again(engine, generations):
+    assert generations.live() == 1
+    fill(engine, "a", "b")
+    with closing(generations.make(DIMS, bundle="new")) as following:
+        fill(following, "a", "b", "c")
+    generations.switch(2)
+    assert generations.live() == 2
+    for _ in range(2):  # a process may die and another do it again
+        with closing(generations.amend(1)) as coming:
+            coming.store([document("c")])
+            assert coming.delete(["a"]) in (0, 1)
+            assert list(coming.document_ids()) == ["b", "c"]
+        assert states(generations) == [(1, "kept", 2), (2, "live", 3)]
+    with live(generations) as engine_of_2:
+        assert set(engine_of_2.search(WORD).words.ids) == {"a", "b", "c"}
+    generations.switch(1)
+    assert states(generations) == [(1, "live", 2), (2, "kept", 3)]
+    with live(generations) as engine_of_1:
+        assert set(engine_of_1.search(WORD).words.ids) == {"b", "c"}
+        assert engine_of_1.store([document("d")]) == []
+    with closing(generations.amend(2)) as coming:  # and forward again
+        coming.store([document("d")])
+    generations.switch(2)
+    assert states(generations) == [(1, "kept", 3), (2, "live", 4)]

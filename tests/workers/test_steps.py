@@ -356,4 +356,5 @@ def test_crew_says_so_when_nobody_works(collection, source, tray, monkeypatch, c
     stages = []
     collection.index([source], topics=2, progress=lambda stage, done, total: stages.append(stage))
     assert "mine: no worker is at work" in stages
-    assert capsys.readouterr().err.count("no_worker") == 1
+    said = capsys.readouterr()
+    assert f"{said.out}{said.err}".count("no_worker") == 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -51,12 +52,14 @@ def candidates(
     """Train one encoder after the other, each as soon as it is asked for.
 
     ``pairs`` is the recipe of `indexer train uctopic`; ``ccl`` the second stage of UCTopic (ACL 2022, 3.3) on the live
-    encoder; ``both`` is pairs, and then CCL on these. A training that was killed goes on from its checkpoint.
+    encoder; ``both`` is pairs, and then CCL on these. A training that was killed goes on from its checkpoint. The names
+    tell which encoder it began from: one that a generation was mined with must never be trained over.
 
     Raises:
         NotEnoughData, LossDiverged: Of the first training; one that follows is left out instead.
     """
     base = live
+    wanted = replace(wanted, name=f"{wanted.name}-{live.fingerprint[:6]}")
     if wanted.method != "ccl":
         base = _trained(live, snapshot, wanted, "pairs", home, progress)
         yield base
@@ -67,6 +70,12 @@ def candidates(
             if base is live:
                 raise
             logger.warning("candidate_left_out", method="ccl", reason=str(error))
+
+
+def is_candidate(bundle: str, collection: str) -> bool:
+    """Whether a bundle has the name of one that a retrain of this collection has made."""
+    recipes = "|".join(SHARES["both"])
+    return bool(re.fullmatch(rf"{re.escape(collection)}-[0-9a-f]{{12}}-[0-9a-f]{{6}}-({recipes})", bundle))
 
 
 def _trained(

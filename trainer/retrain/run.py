@@ -20,6 +20,7 @@ from indexer.analysis.finders import Asked
 from indexer.catalog.entries import BundleEntry, Run, RunState
 from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
+from indexer.catalog.turns import ledger_of
 from indexer.drift import Drift, measure
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
@@ -29,12 +30,13 @@ from indexer.finish import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
 from indexer.settings import Settings
-from indexer.succession import Recipe, Succession, complete, ledger_of
+from indexer.succession import Recipe, Succession, complete
 from models.bundle import Bundle
 from models.registry import Registry
 from trainer.retrain import gold
 from trainer.retrain.gate import Report
 from trainer.retrain.judging import Judge
+from trainer.retrain.prune import prune
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
 if TYPE_CHECKING:
@@ -249,7 +251,7 @@ class Retrainer:
 
     def _done_before(self, asked: Mapping[str, Any]) -> bool:
         """Whether the last retrain that ended was asked the same of the same documents."""
-        past = self._catalog.runs(self._name, PAST, kind="retrain")
+        past = self._catalog.runs(self._name, PAST, kinds=("retrain",))
         last = next((r for r in past if r.state == "finished" and not r.options.get("candidate")), None)
         if last is None or _what(last.options) != _what(asked):
             return False
@@ -257,7 +259,7 @@ class Retrainer:
 
     def _start(self, report: RetrainReport, asked: Mapping[str, Any], lock: Lock) -> None:
         """Record that it begins, or that it goes on with one that was killed."""
-        last = next(iter(self._catalog.runs(self._name, 1, kind="retrain")), None)
+        last = next(iter(self._catalog.runs(self._name, 1, kinds=("retrain",))), None)
         if last and last.state == "interrupted" and last.options == asked:
             report.run, report.resumed = last.id, True
             self._catalog.resume_run(last.id, lock)
@@ -407,6 +409,7 @@ class Retrainer:
                 raise IndexerError("The next generation has no phrases to make topics of.")
             with self._alone():
                 following.take_over(named)
+                prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", name
         report.reason = f"{name} has taken over as generation {report.generation}."

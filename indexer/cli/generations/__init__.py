@@ -10,7 +10,6 @@ HERE = "indexer.cli.generations"
 SECTIONS = {
     "Commands": {
         "list": f"{HERE}.listing:list_",
-        "use": f"{HERE}.use:use",
         "remove": f"{HERE}.remove:remove",
     }
 }
@@ -18,14 +17,14 @@ SECTIONS = {
 
 @click.group(cls=Group, sections=SECTIONS, default="list")
 def generations() -> None:
-    """List, change and remove generations of the collection.
+    """List and remove generations of the collection.
 
-    A generation is everything that was mined with one encoder. A new one is made beside the live one and takes over
-    at once; the one before is kept until you remove it.
+    A generation is everything that was mined with one encoder. `indexer retrain` makes a new one beside the live one, and
+    it takes over at once; the one before is kept, and `indexer rollback` goes back to it. Older ones are
+    removed then, unless INDEXER_KEEP_GENERATIONS says otherwise.
 
     \b
     Examples:
       indexer generations
-      indexer generations use 1
       indexer generations remove 2
     """

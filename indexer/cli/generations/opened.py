@@ -18,17 +18,3 @@ def opened(app: App) -> Iterator[Generations]:
 
     with closing(open_generations(app.existing())) as generations:
         yield generations
-
-
-@contextmanager
-def locked(app: App, command: str) -> Iterator[Generations]:
-    """For changing them: nobody else writes to the collection meanwhile."""
-    from indexer.catalog import Catalog
-
-    settings = app.existing()
-    with (
-        Catalog.open(settings.database) as catalog,
-        catalog.lock(settings.collection, command),
-        opened(app) as generations,
-    ):
-        yield generations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from indexer.cli.app import App, command, pass_app
-from indexer.cli.generations.opened import locked
+from indexer.cli.generations.opened import opened
 from indexer.cli.text import say
 
 
@@ -19,6 +19,15 @@ def remove(app: App, number: int) -> None:
     Examples:
       indexer generations remove 2
     """
-    with locked(app, "indexer generations remove") as generations:
-        generations.remove(number)
+    from indexer.catalog import Catalog
+    from indexer.succession import complete, remove_generation
+
+    name = app.existing().collection
+    with (
+        Catalog.open(app.existing().database) as catalog,
+        catalog.lock(name, "indexer generations remove"),
+        opened(app) as generations,
+    ):
+        complete(generations, catalog, name)
+        remove_generation(generations, catalog, name, number)
     say(f"generation {number} removed")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from indexer.cli.app import App, command, is_there, pass_app
+from indexer.cli.app import App, command, pass_app
+from indexer.cli.models.listing import used_by
 from indexer.cli.text import say
 
 
@@ -15,7 +16,7 @@ from indexer.cli.text import say
 def remove(app: App, name: str, yes: bool) -> None:
     """Delete the encoder NAME from the home.
 
-    Shipped ones stay, and so does the one that the collection was made with.
+    Shipped ones stay, and so does one that a generation of the collection was mined with.
 
     \b
     Example:
@@ -28,9 +29,9 @@ def remove(app: App, name: str, yes: bool) -> None:
     registry = Registry(settings.home)
     path = registry.path(name)
     in_home = path.is_relative_to(registry.folder)
-    if in_home and settings.bundle == name and is_there(settings):
+    if in_home and (numbers := used_by(settings).of.get(name)):
         raise QueryError(
-            f"Collection '{settings.collection}' uses the bundle '{name}'.",
+            f"Generation {numbers[0]} of '{settings.collection}' uses the bundle '{name}'.",
             hint="Its vectors could not be searched by meaning any more.",
         )
     if in_home and not yes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.models.listing import described
+from indexer.cli.models.listing import described, judgements
 from indexer.cli.text import clean, facts, print_json, say
 
 if TYPE_CHECKING:
@@ -20,22 +20,29 @@ if TYPE_CHECKING:
 @json_option
 @pass_app
 def show(app: App, name: str, as_json: bool) -> None:
-    """Show what is known of the encoder NAME: base model, training, licence, scores.
+    """Show what is known of the encoder NAME: base model, training, licence, scores, what the gate said.
 
     \b
     Example:
       indexer models show minilm-base
     """
+    from indexer.cli.gate import judgement
     from models.registry import Registry
+    from trainer.retrain.gate import Check, Report
 
-    registry = Registry(app.settings().home)
+    settings = app.settings()
+    registry = Registry(settings.home)
     bundle = registry.get(name)
+    judged = judgements(settings).get(name, {})
     if as_json:
-        print_json(
-            {**described(registry, name), "fingerprint": bundle.fingerprint, "folder": str(bundle.folder)}
-        )
-    else:
-        say(facts(_about(bundle, described(registry, name))))
+        more = {"fingerprint": bundle.fingerprint, "folder": str(bundle.folder), "gate": judged}
+        print_json({**described(registry, name), **more})
+        return
+    say(facts(_about(bundle, described(registry, name))))
+    if judged:
+        checks = [Check(**check) for check in judged["checks"]]
+        say("")
+        say(judgement(name, Report(tuple(checks), tuple(judged["reasons"]))))
 
 
 def _about(bundle: Bundle, row: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -47,6 +54,8 @@ def _about(bundle: Bundle, row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if bundle.licence:
         yield "licence", clean(bundle.licence)
     yield "trained", f"on {bundle.trained_on}" if bundle.trained_on else "no: as the base model is"
+    if bundle.parent:
+        yield "from", bundle.parent
     if bundle.created:
         yield "created", bundle.created
     for task, score in bundle.scores.items():

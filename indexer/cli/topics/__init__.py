@@ -12,6 +12,7 @@ SECTIONS = {
         "list": f"{HERE}.listing:list_",
         "show": f"{HERE}.show:show",
         "why": f"{HERE}.why:why",
+        "history": f"{HERE}.history:history",
         "rename": f"{HERE}.rename:rename",
         "merge": f"{HERE}.merge:merge",
         "refit": f"{HERE}.refit:refit",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +9,10 @@ import click
 from indexer.cli import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
-from indexer.cli.times import moment
+from indexer.cli.topics.history import event_json, events_table
 
 if TYPE_CHECKING:
     from indexer.answers import TopicDetails
-    from indexer.catalog import LineageEntry
     from indexer.records import StoredDocument
 
 
@@ -65,37 +63,12 @@ def rendered(details: TopicDetails) -> str:
         blocks.append(
             table([(w, id_, title) for w, title, id_ in rows], head=("share", "id", "document"), right=(0,))
         )
-    if details.history:
-        rows = [(moment(e.at), " ".join(_event(e, topic.id)), e.run) for e in details.history]
-        blocks.append(
-            table([(at, run, what) for at, what, run in rows], head=("when", "run", "what happened"))
-        )
+    blocks.append(events_table(details.history.events, topic.id))
     return "\n\n".join(blocks)
 
 
 def _weight(stored: StoredDocument, topic_id: str) -> float:
     return next((t.weight for t in stored.topics if t.topic_id == topic_id), 0.0)
-
-
-def _event(entry: LineageEntry, topic_id: str) -> Iterator[str]:
-    if entry.kind == "kept" and entry.old_id == entry.new_id:
-        yield "kept"
-    elif entry.kind == "born" or entry.old_id is None:
-        yield "found for the first time"
-    elif entry.new_id is None:
-        yield "retired"
-    elif entry.kind == "hand":
-        yield (
-            f"{entry.old_id} merged into it by hand"
-            if entry.new_id == topic_id
-            else f"merged into {entry.new_id} by hand"
-        )
-    elif entry.new_id == topic_id:
-        yield f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
-    else:
-        yield f"{'split into' if entry.kind == 'split' else 'merged into'} {entry.new_id}"
-    if 0 < entry.score < 1:
-        yield f"(likeness {entry.score:.2f})"
 
 
 def _as_json(details: TopicDetails) -> dict[str, Any]:
@@ -114,15 +87,5 @@ def _as_json(details: TopicDetails) -> dict[str, Any]:
             }
             for s in details.special
         ],
-        "history": [
-            {
-                "at": e.at,
-                "run": e.run,
-                "kind": e.kind,
-                "old_id": e.old_id,
-                "new_id": e.new_id,
-                "score": e.score,
-            }
-            for e in details.history
-        ],
+        "history": [event_json(event) for event in details.history.events],
     }

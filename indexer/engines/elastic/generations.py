@@ -3,6 +3,7 @@
     indexer-main-documents-000001     behind the alias indexer-main-documents: live
     indexer-main-documents-000002     behind the alias indexer-main.next-documents: being made
                                       behind no alias: kept
+                                      behind the alias indexer-main.1-documents: kept, and brought up to date
 
 An index is made together with its alias, so that a process may die at any place: what it leaves is unfinished, and the
 live aliases point where they did.
@@ -56,6 +57,9 @@ class ElasticGenerations:
     def all(self) -> list[Generation]:
         return [self._described(number, kinds) for number, kinds in sorted(self._found().items())]
 
+    def live(self) -> int:
+        return next((n for n, kinds in self._found().items() if self._state(kinds) == "live"), 0)
+
     def make(self, dims: int, *, bundle: str) -> ElasticEngine:
         found = self._found()
         for number, kinds in found.items():
@@ -75,6 +79,15 @@ class ElasticGenerations:
         state = self._state(kinds)
         names = {"live": self.names, "unfinished": self.names.next(), "kept": self.names.at(number)}[state]
         meta = _meta(kinds)
+        return self._engine(names, int(meta.get("dims", 0)), str(meta.get("language", "english")))
+
+    def amend(self, number: int) -> ElasticEngine:
+        meta = _meta(self._of(number))
+        names = self.names.amended(number)
+        actions = [
+            {"add": {"index": names.generation(kind, number), "alias": names.alias(kind)}} for kind in KINDS
+        ]
+        self.cluster.ask(self.cluster.client.indices.update_aliases, actions=actions)
         return self._engine(names, int(meta.get("dims", 0)), str(meta.get("language", "english")))
 
     def switch(self, number: int) -> None:
@@ -104,14 +117,15 @@ class ElasticGenerations:
         """Move all aliases in one request; it fails as a whole when one of them is not where it was."""
         actions: list[dict[str, Any]] = []
         for kind in KINDS:
-            live, making = self.names.alias(kind), self.names.next().alias(kind)
+            live = self.names.alias(kind)
+            coming = {self.names.next().alias(kind), self.names.amended(number).alias(kind)}
             for other, kinds in found.items():
                 index = self.names.generation(kind, other)
                 held = kinds.get(kind, {}).get("aliases", {})
-                leaving = [live] if live in held else []
-                leaving += [making] if other == number and making in held else []
+                leaving = {live, *coming} if other == number else {live}
                 actions += [
-                    {"remove": {"index": index, "alias": alias, "must_exist": True}} for alias in leaving
+                    {"remove": {"index": index, "alias": alias, "must_exist": True}}
+                    for alias in sorted(leaving & held.keys())
                 ]
             actions.append({"add": {"index": self.names.generation(kind, number), "alias": live}})
         return actions

@@ -24,7 +24,7 @@ class Names:
     """Aliases of one collection. The indices behind them carry the number of their generation: ``…-000001``.
 
     Attributes:
-        slot: `NEXT` for the aliases of a generation that is being made.
+        slot: `NEXT` for the aliases of a generation that is being made, ``.NUMBER`` for one that is kept and written to.
         number: Of a generation that is kept. It has no aliases: its indices are named as they are, so it can be read,
             and no write reaches it.
     """
@@ -44,6 +44,10 @@ class Names:
     def next(self) -> Names:
         """Of the generation that is being made."""
         return replace(self, slot=NEXT)
+
+    def amended(self, number: int) -> Names:
+        """Of a generation that is kept, and brought up to date before it takes over again."""
+        return replace(self, slot=f".{number}")
 
     def at(self, number: int) -> Names:
         """Of a generation that is kept."""

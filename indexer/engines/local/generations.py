@@ -67,6 +67,10 @@ class LocalGenerations:
         with self._translated():
             return [self._described(number) for number in self._numbers()]
 
+    def live(self) -> int:
+        with self._translated():
+            return _live(self.root) if self._numbers() else 0
+
     def make(self, dims: int, *, bundle: str) -> LocalEngine:
         with self._translated():
             numbers = self._numbers()
@@ -84,12 +88,17 @@ class LocalGenerations:
         return LocalEngine(folder, dims, language=self.language)
 
     def open(self, number: int) -> LocalEngine:
+        return self._engine(number, read_only=self._state(number) == "kept")
+
+    def amend(self, number: int) -> LocalEngine:
+        return self._engine(number, read_only=False)
+
+    def _engine(self, number: int, *, read_only: bool) -> LocalEngine:
         with self._translated():
             self._check(number)
-            folder = _folder(self.root, number)
             state = self._complete(number)
-        read_only = self._state(number) == "kept"
         language = str(state.get("language", "english"))
+        folder = _folder(self.root, number)
         return LocalEngine(folder, int(state["dims"]), language=language, read_only=read_only)
 
     def switch(self, number: int) -> None:

@@ -100,7 +100,8 @@ def serve(stub: Stub) -> ThreadingHTTPServer:
                 return
             if "_mget" in self.path:
                 asked = json.loads(data)
-                self.answer(stub.found(asked.get("ids") or [row["_id"] for row in asked["docs"]]))
+                ids = asked.get("ids") or [row["_id"] for row in asked["docs"]]
+                self.answer(stub.mishaps.popleft()([]) if stub.mishaps else stub.found(ids))
                 return
             heads, items = _items(data) if "_bulk" in self.path else ({}, [])
             stub.heads |= heads

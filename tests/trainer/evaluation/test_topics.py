@@ -62,7 +62,7 @@ def test_evaluate_topics(tmp_path):
     found = json.loads(shown.stdout)
     assert found["task"] == "topics"
     assert found["bundle"] == HashEncoder.bundle
-    assert (found["documents"], found["topics"], found["labels"], found["asked"]) == (24, 3, 3, 3)
+    assert (found["documents"], found["topics"], found["labels"], found["asked"]) == (24, 3, 3, "3")
     figures = {name: figure["mean"] for name, figure in found["metrics"].items()}
     # three texts, eight times each: their phrases stand together only
     assert figures["npmi"] == 1.0

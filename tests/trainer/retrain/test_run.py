@@ -205,6 +205,18 @@ def test_of_two_that_may_the_one_that_reads_contexts_better_takes_over(collectio
     assert collection.retrain(RetrainOptions()).bundle == BASE
 
 
+def test_after_a_rollback_an_unchanged_collection_is_not_swapped_again(collection, trained):
+    collection.retrain(RetrainOptions())
+    with Collection.open(home=collection.settings.home) as swapped:
+        assert swapped.rollback().bundle == "minilm-phrases"
+    with Collection.open(home=collection.settings.home) as back:
+        assert back.retrain(RetrainOptions()).verdict == "nothing"
+        assert trained == [45]
+        assert back.retrain(RetrainOptions(force=True)).generation == 3
+        assert [run.kind for run in back.history()] == ["retrain", "rollback", "retrain"]
+    assert generations(collection) == [(1, "kept"), (3, "live")]  # 3 replaced 1; nobody goes back to 2
+
+
 # -- drift --------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,100 @@
+"""indexer topics history"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.times import moment
+
+if TYPE_CHECKING:
+    from indexer.answers import TopicEvent, TopicHistory
+
+
+@command()
+@click.argument("topic")
+@json_option
+@pass_app
+def history(app: App, topic: str, as_json: bool) -> None:
+    """List what became of TOPIC through all fits, oldest first.
+
+    Also of one that is retired: ids are never given out twice.
+
+    \b
+    Examples:
+      indexer topics history 3
+      indexer topics history t-000003 --json
+    """
+    with app.collection() as collection:
+        found = collection.topic_history(topic)
+    if as_json:
+        print_json(_as_json(found))
+        return
+    say(f"{found.entry.id} {clean(found.entry.label)}: {_now(found)}")
+    say("")
+    say(events_table(found.events, found.entry.id))
+
+
+def _now(found: TopicHistory) -> str:
+    if found.entry.state == "live":
+        return f"live, {found.entry.size:,} documents"
+    heirs = ", ".join(found.successors)
+    return f"retired; it leads to {heirs}" if heirs else "retired, without a successor"
+
+
+def events_table(events: Sequence[TopicEvent], topic_id: str) -> str:
+    """When, by which run, what happened."""
+    rows = [
+        (moment(event.entry.at), event.by, what, clean(event.entry.label))
+        for event, what in zip(events, _told(events, topic_id), strict=True)
+    ]
+    return table(rows, head=("when", "by", "what happened", "name"))
+
+
+def _told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
+    """One sentence for each event."""
+    went_on = {event.entry.run for event in events if event.entry.kind == "kept"}
+    gone = False
+    for event in events:
+        entry = event.entry
+        leaves = entry.old_id == topic_id != entry.new_id
+        likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
+        if entry.kind == "renamed":
+            what = "named by hand"
+        elif entry.kind == "kept":
+            what = "came back" if gone else "kept"
+        elif entry.kind == "born":
+            what = "found for the first time"
+        elif entry.new_id is None:
+            what = "retired"
+        elif entry.kind == "hand":
+            what = (
+                f"merged into {entry.new_id} by hand" if leaves else f"{entry.old_id} merged into it by hand"
+            )
+        elif leaves:
+            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {entry.new_id}"
+        else:
+            what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
+        gone = leaves and entry.run not in went_on
+        yield what + likeness
+
+
+def _as_json(found: TopicHistory) -> dict[str, object]:
+    return {
+        "id": found.entry.id,
+        "label": found.entry.label,
+        "state": found.entry.state,
+        "successors": list(found.successors),
+        "history": [event_json(event) for event in found.events],
+    }
+
+
+def event_json(event: TopicEvent) -> dict[str, object]:
+    """One event, for programs."""
+    entry = event.entry
+    names = ("at", "run", "kind", "old_id", "new_id", "score", "label")
+    return {**{name: getattr(entry, name) for name in names}, "by": event.by}

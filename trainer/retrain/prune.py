@@ -1,0 +1,67 @@
+"""What goes when a generation has taken over: those that are not kept, and encoders that nothing was mined with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from indexer.catalog.repository import Catalog
+from indexer.engines.generations import Generation, Generations
+from indexer.errors import SearchError
+from indexer.log import get_logger
+from indexer.settings import Settings
+from indexer.succession import remove_generation
+from models.registry import Registry
+from trainer.retrain.adapt import is_candidate
+
+logger = get_logger(__name__)
+
+
+def prune(generations: Generations, catalog: Catalog, registry: Registry, settings: Settings) -> None:
+    """Remove older generations and encoders. The caller holds the lock of the collection.
+
+    An engine that does not remove one now is asked again after the next retrain.
+    """
+    name = settings.collection
+    try:
+        there = generations.all()
+        for one in superfluous(there, _way_back(generations, catalog, name), settings):
+            remove_generation(generations, catalog, name, one.number)
+            logger.info("generation_removed", number=one.number, bundle=one.bundle)
+        used = {one.bundle for one in generations.all()}
+    except SearchError as error:
+        logger.warning("not_pruned", reason=str(error))
+        return
+    for bundle in _unused(catalog, registry, name, used):
+        registry.remove(bundle)
+        logger.info("bundle_removed", name=bundle)
+
+
+def superfluous(there: Sequence[Generation], way_back: int, settings: Settings) -> list[Generation]:
+    """Generations that were live and are not kept, oldest first.
+
+    The newest are kept, as many as the settings say and as far as the disk is allowed; and `way_back`, whatever they say.
+    """
+    kept = [one for one in there if one.number == way_back]
+    others = sorted(
+        (one for one in there if one.state == "kept" and one not in kept), key=lambda one: -one.number
+    )
+    room = settings.keep_gigabytes * 1e9 or float("inf")
+    for one in others:
+        fits = sum(other.bytes for other in [*kept, one]) <= room
+        if len(kept) + 1 >= settings.keep_generations or not fits:  # and the live one
+            break
+        kept.append(one)
+    return sorted((one for one in others if one not in kept), key=lambda one: one.number)
+
+
+def _way_back(generations: Generations, catalog: Catalog, collection: str) -> int:
+    live = catalog.generations(collection).get(generations.live())
+    return live.replaced if live else 0
+
+
+def _unused(catalog: Catalog, registry: Registry, collection: str, used: set[str]) -> Iterator[str]:
+    """Encoders that retrains of this collection have made, and that no generation of any collection needs."""
+    elsewhere = {bundle.rpartition("@")[0] for bundle in catalog.bundles_used()}
+    for name in registry.list():
+        if is_candidate(name, collection) and name not in used | elsewhere:
+            yield name
