@@ -167,7 +167,8 @@ def _least(
 ) -> Check:
     ok = new >= old - loss  # False for NaN
     verdict: Verdict = "better" if better and ok else _kept(ok)
-    return Check(name, old, new, f"{old - loss:.3f} or more", verdict, fault, may_gain)
+    least = round(old - loss, 3) + 0.0  # no "-0.000"
+    return Check(name, old, new, f"{least:.3f} or more", verdict, fault, may_gain)
 
 
 def _most(name: str, fault: str, old: float, new: float, more: float) -> Check:

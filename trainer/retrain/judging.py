@@ -115,10 +115,10 @@ class Judge:
         return self._measured(self._live)
 
     def _measured(self, bundle: Bundle) -> Measured:
+        probe, topics = self.probe, len(self._engine.topics())
         self._progress("judge", 0, None)
         mask = WordPieces(bundle.base_folder / "tokenizer.json").mask_token
-        topics = len(self._engine.topics())
-        return measure(self._encoder_of(bundle), self.probe, topics=topics, mask=mask, gold=self.gold)
+        return measure(self._encoder_of(bundle), probe, topics=topics, mask=mask, gold=self.gold)
 
     def _encoder_of(self, bundle: Bundle) -> Encoder:
         return self._encoder(self._registry.address(bundle))
