@@ -11,9 +11,9 @@ What differs from the paper, and why:
   projected. So phrases and topics stand in one space, and the direction that all texts share does not fill R.
 - Vectors have length 1, so what goes into the softmax is multiplied (`SHARPNESS`); those of BERT are long by themselves.
 - The penalty weighs a tenth: fields that have much in common are not at right angles (NPMI of words on 3,000 arXiv
-  abstracts .10 to .13 from four starts; with 1 .07).
-- Topics are named as those of clusters are, by frequent phrases among the near ones: the nearest alone stand together in
-  fewer documents (NPMI of words on 3,000 arXiv abstracts .04 instead of .07).
+  abstracts .11 and .13 from two starts; with 1 .07).
+- Topics are named as those of clusters are, by frequent phrases among the near ones: where nearness counts more, the
+  named ones stand together in fewer documents (with five times its weight NPMI .01 instead of .07).
 - R begins at documents that lie apart, not at random; of several starts the one that tells documents best is kept.
 - A document's topics are the vote of its phrases, as for the clusters, so that `topics why` can tell them.
 """
