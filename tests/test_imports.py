@@ -111,6 +111,12 @@ def test_the_command_line_starts_without_the_heavy_packages() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_retrain_that_has_nothing_to_do_does_not_wait_for_torch() -> None:
+    code = "import trainer.retrain.run, sys; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "False"
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,12 +69,6 @@ def candidates(
             if base is live:
                 raise
             logger.warning("candidate_left_out", method="ccl", reason=str(error))
-
-
-def is_candidate(bundle: str, collection: str) -> bool:
-    """Whether a bundle has the name of one that a retrain of this collection has made."""
-    recipes = "|".join(SHARES["both"])
-    return bool(re.fullmatch(rf"{re.escape(collection)}-[0-9a-f]{{12}}-[0-9a-f]{{6}}-({recipes})", bundle))
 
 
 def _trained(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from indexer.catalog.repository import Catalog
@@ -11,7 +12,6 @@ from indexer.log import get_logger
 from indexer.settings import Settings
 from indexer.succession import remove_generation
 from models.registry import Registry
-from trainer.retrain.adapt import is_candidate
 
 logger = get_logger(__name__)
 
@@ -65,3 +65,8 @@ def _unused(catalog: Catalog, registry: Registry, collection: str, used: set[str
     for name in registry.list():
         if is_candidate(name, collection) and name not in used | elsewhere:
             yield name
+
+
+def is_candidate(bundle: str, collection: str) -> bool:
+    """Whether a bundle has the name of one that a retrain of this collection has made: see `trainer.retrain.adapt`."""
+    return bool(re.fullmatch(rf"{re.escape(collection)}-[0-9a-f]{{12}}-[0-9a-f]{{6}}-(pairs|ccl)", bundle))

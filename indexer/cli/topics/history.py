@@ -47,9 +47,14 @@ def _now(found: TopicHistory) -> str:
 
 
 def events_table(events: Sequence[TopicEvent], topic_id: str) -> str:
-    """When, by which run, what happened."""
+    """When, by which run, what happened, and the name that the topic had then."""
     rows = [
-        (moment(event.entry.at), event.by, what, clean(event.entry.label))
+        (
+            moment(event.entry.at),
+            event.by,
+            clean(what),
+            clean(event.entry.label) if event.entry.new_id == topic_id else "",
+        )
         for event, what in zip(events, _told(events, topic_id), strict=True)
     ]
     return table(rows, head=("when", "by", "what happened", "name"))
@@ -62,6 +67,7 @@ def _told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
     for event in events:
         entry = event.entry
         leaves = entry.old_id == topic_id != entry.new_id
+        heir = f"{entry.new_id} '{entry.label}'"
         likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
         if entry.kind == "renamed":
             what = "named by hand"
@@ -72,11 +78,9 @@ def _told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
         elif entry.new_id is None:
             what = "retired"
         elif entry.kind == "hand":
-            what = (
-                f"merged into {entry.new_id} by hand" if leaves else f"{entry.old_id} merged into it by hand"
-            )
+            what = f"merged into {heir} by hand" if leaves else f"{entry.old_id} merged into it by hand"
         elif leaves:
-            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {entry.new_id}"
+            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {heir}"
         else:
             what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
         gone = leaves and entry.run not in went_on

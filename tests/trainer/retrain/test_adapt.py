@@ -8,7 +8,8 @@ import pytest
 
 from indexer.progress import no_progress
 from models.registry import Registry
-from trainer.retrain.adapt import Adaptation, candidates, is_candidate
+from trainer.retrain.adapt import Adaptation, candidates
+from trainer.retrain.prune import is_candidate
 
 
 @pytest.fixture
