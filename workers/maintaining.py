@@ -68,7 +68,7 @@ def _finish_alone(resources: Resources, run: Run) -> None:
             _no_encoder,
             keyphrases=options["keyphrases"],
             ranker=lambda: resources.ranker(options["bundle"]),
-            absent=options["absent_keyphrases"],
+            absent=options.get("absent_keyphrases", 0),
         )
         report = RunReport(run=run.id)
         with threadpool_limits(1, user_api="blas"):
