@@ -121,9 +121,7 @@ def speed(old: Encoder, new: Encoder, probe: Probe) -> float:
     """
     totals = [0.0, 0.0]
     for documents, prepared in islice(_chunks(probe), TIMED):
-        rounds = [
-            [_seconds(encoder, documents, prepared) for encoder in (old, new)] for _ in range(ROUNDS)
-        ]
+        rounds = [[_seconds(encoder, documents, prepared) for encoder in (old, new)] for _ in range(ROUNDS)]
         for at, fastest in enumerate(np.min(rounds, axis=0).tolist()):
             totals[at] += fastest
     return totals[0] / totals[1]
