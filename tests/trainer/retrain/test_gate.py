@@ -123,6 +123,13 @@ def test_a_collapsed_space_is_the_first_reason() -> None:
     ]
 
 
+def test_an_encoder_that_knows_nothing_any_more_is_told_from_one_that_knows_less() -> None:
+    (reason,) = judge(OLD, replace(BETTER, context=OLD.context * np.float32(0.2))).reasons
+    assert reason.startswith(
+        "It has forgotten its training, hardly a phrase is known by its context: 0.075, "
+    )
+
+
 def test_a_slower_encoder_is_refused() -> None:
     assert judge(OLD, BETTER, speed=0.81).accepted
     assert judge(OLD, BETTER, speed=0.5).reasons == ("It is slower: 0.500; it must be 0.800 or more.",)
