@@ -26,7 +26,7 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coll
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.analysis.drift.LEAST_DOCUMENTS", 6)
     monkeypatch.setattr(drift, "REFERENCE", 18)
     monkeypatch.setattr(drift, "EACH", 6)

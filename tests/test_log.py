@@ -13,7 +13,7 @@ from indexer.log import configure, get_logger, masked
 def fresh() -> Iterator[None]:
     structlog.reset_defaults()
     yield
-    structlog.reset_defaults()
+    configure()  # loggers that were made at import are used by the tests after these
 
 
 def test_warnings_show_and_info_does_not_when_nobody_configured(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,6 @@ from indexer.engines.opening import open_generations
 from indexer.errors import BundleMissing, CatalogError, NotFound
 from indexer.rollback import RollbackReport
 from indexer.succession import Recipe, Succession, remove_generation
-from indexer.text import parallel
 
 OLD, NEW = "minilm-phrases", "minilm-base"  # bundles: their names alone count here
 ENCODERS = {OLD: HashEncoder, NEW: OtherEncoder}
@@ -76,10 +75,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr("models.load.load_encoder", lambda bundle, **_: ENCODERS[bundle]())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
-    parallel._preparer.cache_clear()
-    yield
-    parallel._preparer.cache_clear()
+    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
 
 
 ELASTIC = pytest.param("9.2", marks=pytest.mark.live)

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-import structlog
 
 from indexer.errors import SettingsError
 from indexer.settings import Settings, load_settings
@@ -20,7 +19,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith("INDEXER_"):
             monkeypatch.delenv(name)
-    structlog.reset_defaults()
     return tmp_path
 
 

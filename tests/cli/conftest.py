@@ -54,18 +54,14 @@ def invoked(*args, home=None, **kwargs):
 @pytest.fixture(scope="module", autouse=True)
 def small_parts():
     """No torch, no spaCy, no worker processes."""
-    from indexer.text import parallel
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
         patch.setattr("indexer.text.Preparer", PlainPreparer)
-        patch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+        patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
         patch.setattr("indexer.collection.Preparer", PlainPreparer)
         patch.setattr("indexer.collection.TAGGERS", 0)
         patch.setattr("os.nice", lambda more: 0)  # the other tests would be slower too
-        parallel._preparer.cache_clear()
         yield
-    parallel._preparer.cache_clear()
 
 
 @pytest.fixture(autouse=True)

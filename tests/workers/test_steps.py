@@ -60,7 +60,7 @@ class Tray:
 def encoder(monkeypatch):
     made = Encoder()
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: made)
-    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     monkeypatch.setattr("workers.maintaining.CHUNK", SMALL_CHUNK)
     monkeypatch.setattr("workers.steps.put_off", lambda tries: 0.0)

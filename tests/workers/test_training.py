@@ -38,7 +38,7 @@ def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
     from small_parts import PlainPreparer, WideHashEncoder
 
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: WideHashEncoder())
-    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)

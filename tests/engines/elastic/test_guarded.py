@@ -23,7 +23,6 @@ from indexer.engines.local import LocalEngine
 from indexer.enrich import ROUNDS, Enricher, EnrichReport, Pace
 from indexer.pipeline import Pipeline
 from indexer.progress import no_progress
-from indexer.text import parallel
 
 
 def meanwhile(stub: Stub, id_: str, change: Callable[[], None], times: int = 1) -> list[str]:
@@ -129,14 +128,12 @@ def documents(stub: Stub, cluster: Cluster) -> UserDocuments:
 
 @pytest.fixture
 def enricher(documents, tmp_path, monkeypatch) -> Iterator[Enricher]:
-    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
-    parallel._preparer.cache_clear()
+    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     engine = LocalEngine(tmp_path / "ours", HashEncoder.dims)
     with Catalog.open(f"sqlite:///{tmp_path}/catalog.sqlite") as catalog:
         pipeline = Pipeline(engine, catalog, "main", HashEncoder, workers=0)
         yield Enricher(pipeline, documents, pace=Pace(None), progress=no_progress)
     engine.close()
-    parallel._preparer.cache_clear()
 
 
 def enriched(enricher: Enricher, documents: UserDocuments) -> EnrichReport:

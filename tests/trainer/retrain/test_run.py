@@ -32,7 +32,7 @@ def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel.Preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
     with Collection.open(home=tmp_path / "home") as opened:
