@@ -48,6 +48,10 @@ MOST_DEATHS = 3  # of workers in a row, after which a retrain is given up
 LONGEST_WAIT = 3_600.0  # seconds for others to finish indexing before the switch
 LOOK_EVERY = 2.0  # seconds
 PAST = 100  # retrains that are looked through for the last one
+NO_RANKER = (
+    "Keyphrases are chosen without a ranker now: that of {live} knows the vectors of its encoder alone. Train one on the "
+    "new encoder: indexer train simckp."
+)
 ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
 Verdict = Literal[
     "swapped", "nothing", "refused", "accepted", "paused"
@@ -100,7 +104,7 @@ class RetrainReport:
     bundle: str = ""  # that is live now
     judged: dict[str, Report] = field(default_factory=dict)  # candidate ► what the gate said
     drift: Drift | None = None  # where it was asked for
-    notes: list[str] = field(default_factory=list)  # what was left out of the labelled examples
+    notes: list[str] = field(default_factory=list)  # what was left out, and what did not go on
     generation: int = 0  # that is live now; 0 when none was made
     fit: str = ""  # of its topics: the run that made it
     replaced: int = 0
@@ -389,7 +393,7 @@ class Retrainer:
 
     def _succeed(self, report: RetrainReport, bundle: Bundle) -> None:
         """Build the next generation and let it take over."""
-        name = self._registry.address(bundle)
+        live, name = self._live, self._registry.address(bundle)
         before = live_fit(self._catalog, self._name)
         report.replaced_fit = before.run if before else ""
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
@@ -415,6 +419,8 @@ class Retrainer:
                 prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", name
+        if read_ranker(live) and not read_ranker(bundle):
+            report.notes.append(NO_RANKER.format(live=self._registry.address(live)))
         report.reason = f"{name} has taken over as generation {report.generation}."
 
     @contextmanager
