@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 from hash_encoder import HashEncoder
@@ -28,14 +30,24 @@ class OtherEncoder(HashEncoder):
         return super().vector(f"other {word}")
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Iterator[Path]:
+    """A home with 30 documents and three topics, to be copied."""
+    folder = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
+        patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+        patch.setattr("indexer.collection.TAGGERS", 0)
+        with Collection.open(home=folder / "home") as opened:
+            opened.index([write(folder / "docs.jsonl", made())], topics=3)
+            opened.rename_topic(opened.topics()[0].id, "Named by hand")
+        yield folder / "home"
+
+
 @pytest.fixture
-def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+def collection(tmp_path, indexed) -> Iterator[Collection]:
+    copytree(indexed, tmp_path / "home")
     with Collection.open(home=tmp_path / "home") as opened:
-        opened.index([write(tmp_path / "docs.jsonl", made())], topics=3)
-        opened.rename_topic(opened.topics()[0].id, "Named by hand")
         yield opened
 
 
@@ -95,12 +107,13 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
     assert report.bundle == collection.document("later").bundle == "other@00000000+test"
 
 
-def test_what_happens_meanwhile_is_there_afterwards(collection, tmp_path):
+def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
+    source = indexed.parent / "docs.jsonl"  # which nobody else reads again
     with closing(succession(collection)) as following:
         named = following.build(Asked(number=3))
         records = made(36)[1:]  # one is gone, six are new
         records[4]["text"] = "A solar flare hit the magnetic field of the earth."
-        collection.index([write(tmp_path / "docs.jsonl", records)], delete_missing=True)
+        collection.index([write(source, records)], delete_missing=True)
         collection.rename_topic(collection.topics()[-1].id, "Renamed meanwhile")
         following.take_over(named)
     with again(collection) as changed:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -27,16 +29,26 @@ from trainer.retrain.run import RetrainOptions
 BASE = "minilm-base"
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Iterator[Path]:
+    """A home with 60 documents, to be copied."""
+    folder = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
+        patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+        patch.setattr("indexer.collection.TAGGERS", 0)
+        patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+        patch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
+        patch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+        with Collection.open(home=folder / "home") as opened:
+            opened.index([write(folder / "docs.jsonl", made(60))], topics=3)
+        yield folder / "home"
+
+
 @pytest.fixture
-def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+def collection(tmp_path, indexed) -> Iterator[Collection]:
+    copytree(indexed, tmp_path / "home")
     with Collection.open(home=tmp_path / "home") as opened:
-        opened.index([write(tmp_path / "docs.jsonl", made(60))], topics=3)
         yield opened
 
 
@@ -82,6 +94,13 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
         (run,) = changed.history()
         assert run.counts["judged"][BASE]["accepted"] is True
         assert changed.catalog.bundles("main")[0].parent == "minilm-phrases"
+
+
+def test_a_ranker_that_does_not_go_on_is_told(collection, trained, monkeypatch):
+    rankers = {"minilm-phrases": object(), BASE: None}
+    monkeypatch.setattr("trainer.retrain.run.read_ranker", lambda bundle: rankers[bundle.name])
+    (note,) = collection.retrain(RetrainOptions()).notes
+    assert note.startswith("Keyphrases are chosen without a ranker now: that of minilm-phrases ")
 
 
 def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(collection, trained, monkeypatch):
