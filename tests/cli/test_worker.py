@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 BROKER = "redis://:secret@127.0.0.1:9/0"  # nobody listens there
@@ -34,6 +36,13 @@ def test_a_broker_that_is_away_is_named_without_its_password(
     if source:
         result = run(*command, *source, "--no-workers", "--topics", "3", home=home)
         assert "21 documents mined" in result.stdout
+
+
+def test_status_is_told_without_the_broker(read, monkeypatch):
+    monkeypatch.setenv("INDEXER_BROKER", BROKER)
+    result = read("status", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["work"]["queues"]["prepare"] is None
 
 
 def test_watching_ends_when_nothing_is_with_the_workers(read):
