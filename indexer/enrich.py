@@ -228,6 +228,7 @@ class Enricher:
     def _write(
         self, wanted: list[tuple[UserRow, dict[str, Any]]], report: EnrichReport, again: dict[str, str | None]
     ) -> None:
+        self._catalog.check_locks()
         failures = self._documents.write(wanted)
         places = {row.id: row.routing for row, _ in wanted}
         for failure in failures:

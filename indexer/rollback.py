@@ -190,6 +190,7 @@ class Rollback:
             report.written, report.removed = changed
             hand_over_names(self._catalog, name, coming)
         report.fit = self._catalog.generations(name)[to].fit
+        self._catalog.check_locks()
         self._catalog.plan_turn(name, live, to, fit=report.fit, run=report.run)
         self._generations.switch(to)
         report.switched_after = time.perf_counter() - start

@@ -120,6 +120,7 @@ class Succession:
         self._finisher().follow(named)
         hand_over_names(self._catalog, self._collection, self._next)
         leaving = self._generations.live()
+        self._catalog.check_locks()
         self._catalog.plan_turn(self._collection, leaving, self.number, fit=named.run, run=named.run)
         self._generations.switch(self.number)
         complete(self._generations, self._catalog, self._collection)
@@ -178,6 +179,7 @@ def bring_up(
     for ids, gone in _differences(catalog, collection, ledger):
         known = catalog.ledger(collection, ids)
         found = [stored.document for stored in live.documents(ids)]
+        catalog.check_locks()
         refused = {row.id for row in other.store(found)}
         copied = [
             LedgerEntry(d.id, d.content_hash, "stored", run=known[d.id].run, source=known[d.id].source)

@@ -4,10 +4,11 @@ import json
 
 import pytest
 from hash_encoder import HashEncoder
+from theft import steal_locks
 
 from indexer.collection import Collection
 from indexer.engines.local import LocalEngine
-from indexer.errors import NotFound, QueryError
+from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
 from indexer.search import parse_filter
 
@@ -210,6 +211,27 @@ def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, 
         report = collection.index([source])
         assert report.unchanged == 150
         assert state(collection) == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "written"),
+    [("read", (8, 0, 0)), ("mine", (30, 0, 0)), ("fit topics", (30, 30, 0)), ("assign", (30, 30, 0))],
+)
+def test_who_loses_the_lock_writes_no_more(tmp_path, monkeypatch, stage, written):
+    monkeypatch.setattr("indexer.pipeline.STORE_CHUNK", 8)
+
+    def sleep(now, done, total):
+        if now == stage:
+            steal_locks(collection.settings.database, monkeypatch)
+
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        with pytest.raises(CatalogError, match="was lost"):
+            collection.index([source], topics=3, progress=sleep)
+        info = collection.engine.info()
+        assert (info.documents, info.mined, len(collection.topics())) == written
+        assert collection.catalog.runs("main")[0].state == "failed"
+        assert collection.catalog.lock_holder("main").owner == "somebody else"
 
 
 def test_bad_lines_go_to_the_dead_letters_and_retry_takes_them_out(tmp_path):
