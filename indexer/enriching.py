@@ -86,6 +86,7 @@ class Enriching:
             settle(self._settings, self._catalog)
             check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
+            self._catalog.end_left_runs(self._collection)
             pace = Pace(self._options.throttle)
             enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)
             enricher.check_collection()

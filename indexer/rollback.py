@@ -147,7 +147,12 @@ class Rollback:
         for run in [*self._catalog.open_runs(self._name), *retrains]:
             raise CatalogError(
                 f"Workers are at the run {run.id} ({run.kind}) of collection '{self._name}'.",
-                hint="Wait until it is done: indexer status --watch",
+                hint="Wait until it is done: indexer status --watch. Where no worker is left: "
+                + (
+                    "indexer retrain --give-up"
+                    if run.kind == "retrain"
+                    else "indexer index SOURCE --no-workers"
+                ),
             )
 
     def _target(self, to: int | None, live: int) -> Generation:

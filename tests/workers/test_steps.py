@@ -13,7 +13,7 @@ from workers_site import articles, written
 
 from indexer.catalog import LedgerEntry
 from indexer.collection import Collection
-from indexer.errors import EngineUnavailable
+from indexer.errors import EngineUnavailable, NotFound
 from indexer.records import Document
 from workers import maintaining, steps
 from workers.resources import Resources
@@ -328,6 +328,31 @@ def test_a_maintaining_worker_feeds_and_finishes_a_run_that_nobody_waits_for(col
     )
     assert collection.catalog.count("main")["done"] == 40
     assert len(collection.topics()) == 3
+
+
+def test_a_run_without_workers_ends_one_that_no_worker_ever_took(collection, source, tray):
+    left = collection.index([source], wait=False).run
+    report = collection.index([source], topics=3, workers=False)
+    assert (report.unchanged, report.mined) == (40, 40)
+    catalog = collection.catalog
+    assert (catalog.run(left).state, catalog.run(left).counts["new"]) == ("interrupted", 40)
+    assert catalog.work("main").documents == 0
+    with pytest.raises(NotFound, match="replaced none"):  # nobody is in its way any more
+        collection.rollback()
+    catalog.mark("main", ["d0000"], state="stored")
+    assert catalog.cut(left, 1, most=9) == []  # by a worker that looked before
+    resources = Resources(collection.settings, "encode")
+    work(resources, tray)  # the messages of then
+    resources.close()
+    assert catalog.count("main") == {"stored": 1, "mined": 0, "done": 39}
+
+
+def test_a_run_that_a_worker_is_at_is_left_to_it(collection, source, tray):
+    left = collection.index([source], wait=False).run
+    claim = collection.catalog.claim(tray.messages[0].batch, "prepare")
+    collection.index([source], topics=3, workers=False)
+    assert [run.id for run in collection.catalog.open_runs("main")] == [left]
+    assert collection.catalog.renew_claim(claim)
 
 
 def test_candidates_are_offsets_and_the_same_phrases_come_back():

@@ -8,7 +8,7 @@ import pytest
 from workers_site import articles, written
 
 from indexer.collection import Collection
-from indexer.errors import SettingsError
+from indexer.errors import CatalogError, SettingsError
 from indexer.progress import Paused
 from models.registry import Registry
 from trainer.retrain.run import RetrainOptions
@@ -108,6 +108,23 @@ def test_what_nobody_works_on_gets_a_message_again(collection, steps):
     training.sweep(collection.catalog, tray)
     training.sweep(collection.catalog, tray)
     assert tray.messages == [run]
+
+
+def test_what_no_worker_is_at_can_be_given_up(collection, steps):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with (
+        collection.catalog.lock("main@retrain", "indexer worker"),
+        pytest.raises(CatalogError, match="is being written by indexer worker"),
+    ):
+        training.give_up(collection.catalog, "main")
+    assert training.give_up(collection.catalog, "main") == [run]
+    assert training.give_up(collection.catalog, "main") == []
+    tray = Tray()
+    tray.messages = [run]
+    work(collection, tray)  # a message that came late
+    assert steps == []
+    report = collection.retrain(RetrainOptions())
+    assert (report.run, report.resumed, steps) == (run, True, [1, 2, 3])
 
 
 def test_an_index_run_is_none_of_its_business(collection, steps, tmp_path):

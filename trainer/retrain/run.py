@@ -210,7 +210,7 @@ class Retrainer:
             if theirs := self._catalog.open_runs(self._name, retrains=True):
                 raise CatalogError(
                     f"Workers are at a retrain of '{self._name}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
-                    hint="indexer history tells how far they are.",
+                    hint="indexer history tells how far they are. Where no worker is left: indexer retrain --give-up",
                 )
             self._tidy()
             yield lock
@@ -449,7 +449,8 @@ class Retrainer:
         if runs := self._catalog.open_runs(self._name):
             raise CatalogError(
                 f"Workers are indexing into collection '{self._name}'.",
-                hint="What was built is kept: run indexer retrain again when they are through.",
+                hint="What was built is kept: run indexer retrain again when they are through. Where no worker is left: "
+                "indexer index SOURCE --no-workers",
                 holder=runs[0].id,
             )
 
