@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from shutil import copytree
 
 import pytest
+from services.ports import wait_until
 from small_parts import PlainPreparer, WideHashEncoder
-from workers_site import articles, written
+from workers_site import FRAGILE, PATIENCE, TESTS, articles, written
 
 from indexer.catalog import LedgerEntry
 from indexer.collection import Collection
@@ -353,6 +359,36 @@ def test_a_run_that_a_worker_is_at_is_left_to_it(collection, source, tray):
     collection.index([source], topics=3, workers=False)
     assert [run.id for run in collection.catalog.open_runs("main")] == [left]
     assert collection.catalog.renew_claim(claim)
+
+
+def test_a_second_signal_gives_the_batch_in_hand_back(collection, source, tray, monkeypatch):
+    monkeypatch.setattr("workers.maintaining.CHUNK", 1)
+    collection.index([source], wait=False)
+    resources = Resources(collection.settings, "prepare")
+    work(resources, tray, most=1)
+    resources.close()
+    batch = tray.messages[-1].batch
+    environment = {
+        **os.environ,
+        **{"INDEXER_HOME": str(collection.settings.home), "INDEXER_BROKER": "memory://"},
+        **{"FRAGILE_FIRST": batch, "FRAGILE_SECONDS": "600"},
+        "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+    }
+    worker = subprocess.Popen([sys.executable, str(FRAGILE), "encode", "encode-1"], env=environment)
+    try:
+        wait_until(lambda: collection.catalog.work("main").held["encode"] == 1, PATIENCE, "a batch in hand")
+        time.sleep(0.5)
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert worker.poll() is None
+        worker.send_signal(signal.SIGQUIT)
+        worker.wait(60)
+    finally:
+        worker.kill()
+        worker.wait()
+    claim = collection.catalog.claim(batch, "encode")
+    assert (claim.deaths, claim.failures, claim.tries) == (0, 0, 1)
+    assert collection.dead_letters() == []
 
 
 def test_candidates_are_offsets_and_the_same_phrases_come_back():
