@@ -38,7 +38,7 @@ class Resources:
         return Catalog.open(self.settings.database)
 
     def engine(self, collection: str, bundle: str) -> Engine:
-        """The engine of a collection that there is.
+        """The engine of a collection that there is: that of its live generation.
 
         Raises:
             NotFound: There is none; perhaps this worker looks in another place than the one who sent the batch.
@@ -46,6 +46,10 @@ class Resources:
         from models.registry import Registry
 
         key = (collection, bundle)
+        if (
+            key in self._engines and self._engines[key].superseded()
+        ):  # by one that the same encoder may have made
+            self._engines.pop(key).close()
         if key not in self._engines:
             settings = self.settings.model_copy(update={"collection": collection, "bundle": bundle})
             dims = Registry(settings.home).get(bundle).dims

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from shutil import copytree
 
@@ -17,10 +17,13 @@ from services.ports import wait_until
 from small_parts import PlainPreparer, WideHashEncoder
 from workers_site import FRAGILE, PATIENCE, TESTS, articles, written
 
+from indexer.analysis.finders import Asked
 from indexer.catalog import LedgerEntry
 from indexer.collection import Collection
+from indexer.engines.opening import open_generations
 from indexer.errors import EngineUnavailable, NotFound
 from indexer.records import Document
+from indexer.succession import Recipe, Succession
 from workers import maintaining, steps
 from workers.resources import Resources
 from workers.sending import Message
@@ -136,6 +139,24 @@ def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_p
         assert report.bundle == Encoder.bundle
         assert state(collection) == state(alone)
     assert collection.index([source]).nothing_changed
+
+
+def test_who_has_worked_before_works_on_the_generation_that_is_live_now(collection, source, tmp_path):
+    collection.index([source], topics=3)
+    recipe = Recipe(
+        collection.settings.bundle, Encoder.dims, Encoder, tagger="auto", taggers=0, keyphrases=10
+    )
+    run = collection.catalog.start_run("main", "retrain", {})
+    with (
+        closing(open_generations(collection.settings)) as generations,
+        closing(Succession(generations, collection.catalog, "main", run, recipe)) as following,
+    ):
+        following.take_over(following.build(Asked(number=3)))
+    with Collection.open(collection.settings) as again:
+        report = again.index([written(tmp_path / "b.jsonl", articles(48)[40:])])
+        assert (report.new, report.mined) == (8, 8)
+        assert again.status().documents == {"stored": 0, "mined": 0, "done": 48}
+        assert again.document("d0047").bundle == Encoder.bundle
 
 
 def test_no_more_batches_are_out_than_the_settings_say(collection, source, tray):
