@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
@@ -253,6 +253,9 @@ class Collection:
     ) -> Iterator[EnrichReport]:
         """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
 
+        Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
+        servers that are away are waited for, but not in the first look.
+
         Args:
             every: Seconds between two looks.
 
@@ -275,7 +278,8 @@ class Collection:
     def _enriching(self, index: str, options: EnrichOptions, progress: Progress) -> Enriching:
         from indexer.enriching import Enriching
 
-        return Enriching(self.settings, self._pipeline(progress), index, options, progress)
+        pipeline = partial(self._pipeline, progress)
+        return Enriching(self.settings, self.catalog, pipeline, index, options, progress)
 
     def _pipeline(self, progress: Progress) -> Pipeline:
         return Pipeline(
