@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from traceback import format_exception
 
 import pytest
 
@@ -145,6 +146,24 @@ def test_files_that_are_not_there(tmp_path):
         connect("https://x:9200", certificates=str(tmp_path / "missing"))
     with pytest.raises(SettingsError, match="nothing would be encrypted"):
         connect("http://x:9200", certificates=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://host:99999",
+        "http://host:9200x",
+        "http://[::1",
+        "https://me:se/cret@host:9200",
+        "https://me:se#cret@host",
+        "https://me:12/cret@host",  # which would be port 12 of the host "me"
+    ],
+)
+def test_a_wrong_url_is_named_without_its_password(url):
+    with pytest.raises(SettingsError, match="has no usable port") as caught:
+        connect(url)
+    said = "".join(format_exception(caught.value)) + caught.value.hint
+    assert not [part for part in ("99999", "9200x", "::1", "cret", "'se'") if part in said]
 
 
 def test_the_password_is_in_no_message(address):
