@@ -125,3 +125,34 @@ def test_a_watch_outlives_servers_that_are_away(collection, index, error):
 def test_the_first_look_of_a_watch_tells_what_is_wrong(collection):
     with collection.catalog.lock("main", "somebody"), pytest.raises(CatalogError, match="somebody"):
         next(collection.watch("news", OPTIONS))
+
+
+def unfinished(collection: Collection) -> list[str]:
+    """What a retrain leaves that is killed while it builds; returns the states of all generations."""
+    with closing(open_generations(collection.settings)) as generations:
+        generations.make(HashEncoder.dims, bundle="minilm-base").close()
+        return [one.state for one in generations.all()]
+
+
+def test_undoing_takes_back_all_beside_an_unfinished_generation(collection, index):
+    collection.enrich("news", OPTIONS)
+    assert unfinished(collection) == ["live", "unfinished"]
+    assert collection.undo_enrich("news", OPTIONS) == 12
+    assert not any(index.ours(id_) for id_ in index.sources)
+    with closing(open_generations(collection.settings)) as generations:
+        assert [(one.state, one.documents) for one in generations.all()] == [("live", 0)]
+    assert collection.enrich("news", OPTIONS).new == 12
+
+
+def test_undoing_waits_for_a_retrain_before_it_takes_anything_back(collection, index):
+    collection.enrich("news", OPTIONS)
+    with (
+        collection.catalog.lock("main@retrain", "indexer retrain"),
+        pytest.raises(CatalogError, match="is being written by indexer retrain"),
+    ):
+        collection.undo_enrich("news", OPTIONS)
+    run = collection.catalog.start_run("main", "retrain", {}, detached=True)
+    with pytest.raises(CatalogError, match=f"Workers are at the run {run}"):
+        collection.undo_enrich("news", OPTIONS)
+    assert all(index.ours(id_) for id_ in index.sources)
+    assert collection.status().documents["done"] == 12
