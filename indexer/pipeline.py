@@ -252,6 +252,16 @@ class Pipeline:
         )
         report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
         report.topics = len(self.engine.topics())
+        self._give_space_back(report)
+
+    def _give_space_back(self, report: RunReport) -> None:
+        """Where much is dead or lost; not while workers write, whose rows may look lost."""
+        others = [run for run in self.catalog.open_runs(self.collection) if run.id != report.run]
+        if not others and self.engine.wasteful():
+            self._progress("compact", 0, None)
+            self.catalog.check_locks()
+            with report.timed("compact"):
+                self.engine.compact()
 
     def _bury(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:
         """Put what failed into the dead letters and the report."""

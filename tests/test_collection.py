@@ -139,6 +139,21 @@ def test_only_what_changed_is_done_again(tmp_path, encoder):
             collection.document("d01")
 
 
+def test_texts_that_are_replaced_again_and_again_take_no_more_room(tmp_path):
+    def room():
+        return sum(file.stat().st_size for file in collection.engine.path.glob("*.f16"))
+
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        first = room()
+        for time in range(3):
+            records = [record | {"text": f"{record['text']} Once more, {time}."} for record in made()]
+            assert collection.index([write(tmp_path / "a.jsonl", records)]).changed == 30
+        assert not collection.engine.wasteful()
+        assert room() < 1.5 * first
+        assert collection.search("solar wind", mode="meaning").hits
+
+
 def test_a_record_that_moved_to_another_file_is_not_missing(tmp_path):
     """Regression: it was still counted to the old file, and removed with it."""
     a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"

@@ -174,6 +174,10 @@ class LocalEngine:
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
 
+    def wasteful(self) -> bool:
+        with self._reading() as connection:
+            return compaction.worth_it(connection)
+
     def superseded(self) -> bool:
         return self._live is not None and self._live() != self.path
 

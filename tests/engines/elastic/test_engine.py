@@ -267,7 +267,9 @@ def test_compacting_sweeps_up_mentions_that_no_document_names(engine):
     lost.pop("vector", None)
     engine._fresh.must([Action("index", engine.names.mentions, mention_id("a", "p-lost"), lost)])
     engine._fresh.must([Action("delete", engine.names.documents, "b")])
+    assert engine.wasteful()
     engine.compact()
+    assert not engine.wasteful()
     assert engine.document_frequencies(["p-x", "p-lost"]) == {"p-x": 1, "p-lost": 0}
     assert set(engine.changed_phrases()) == {"p-x", "p-lost"}
     assert [row.phrase_id for row in engine.mentions(["a", "b"])] == ["p-x"]
