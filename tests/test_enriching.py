@@ -156,3 +156,25 @@ def test_undoing_waits_for_a_retrain_before_it_takes_anything_back(collection, i
         collection.undo_enrich("news", OPTIONS)
     assert all(index.ours(id_) for id_ in index.sources)
     assert collection.status().documents["done"] == 12
+
+
+def test_a_watch_sees_a_text_that_goes_while_a_document_without_text_comes(collection, index):
+    def change() -> None:
+        index.delete("d03")
+        index.put("picture", {"caption": "It has no text."})
+
+    first, second = watched(collection, print, change, print)
+    assert (first.new, second.deleted) == (12, 1)
+    assert "d03" not in list(collection.engine.document_ids())
+
+
+def test_a_watch_compares_ids_only_when_something_may_be_gone(collection, index, monkeypatch):
+    asked = []
+    monkeypatch.setattr(index, "ids", lambda: asked.append(len(asked)) or iter(index.sources))
+
+    def write() -> None:
+        index.put("new", {"text": "A volcano erupts near the sea ice."})
+
+    reports = list(watched(collection, print, write, print, lambda: index.delete("new"), print))
+    assert asked == [0, 1]  # in the first look, and when one was deleted
+    assert [report.deleted for report in reports] == [0, 0, 1]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from indexer.engines.elastic.bulk import Failure
-from indexer.engines.elastic.user_documents import UserDocuments, UserRow
+from indexer.engines.elastic.user_documents import Marks, UserDocuments, UserRow
 from indexer.engines.elastic.user_index import EnrichOptions
 
 OPTIONS = EnrichOptions("text")
@@ -52,7 +52,7 @@ class UserIndexInMemory:
     def count(self) -> int:
         return len(self.sources)
 
-    def scan(self) -> Iterator[list[UserRow]]:
+    def scan(self, page: int = 0) -> Iterator[list[UserRow]]:
         yield self.read(self.sources)
 
     def ids(self) -> Iterator[str]:
@@ -66,17 +66,17 @@ class UserIndexInMemory:
             {"_id": id_, "_seq_no": self.numbers[id_], "_primary_term": 1, "_source": self.sources[id_]}
         )
 
-    def marks(self) -> dict[str, int]:
-        return {"0": max(self.numbers.values(), default=-1)}
+    def marks(self) -> Marks:
+        return Marks({"0": max(self.numbers.values(), default=-1)}, self.deletions)
 
-    def written_since(self, marks: Mapping[str, int]) -> Iterator[UserRow]:
-        yield from self.read([id_ for id_, number in self.numbers.items() if number > marks["0"]])
+    def written_since(self, marks: Marks) -> Iterator[UserRow]:
+        yield from self.read([id_ for id_, number in self.numbers.items() if number > marks.numbers["0"]])
 
     def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[Failure]:
         for row, body in wanted:
             self.put(row.id, {**self.sources[row.id], "indexer": {**self.ours(row.id), **body}})
         return []
 
-    def take_back(self, paced: Any) -> int:
+    def take_back(self, paced: Any, page: int = 0) -> int:
         had = [id_ for id_, source in self.sources.items() if source.pop("indexer", None)]
         return len(had)
