@@ -7,7 +7,7 @@ it, it stays deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -355,8 +355,3 @@ def _values(source: Any, path: str) -> Iterator[Any]:
             head = ".".join(parts[:length])
             if head in source:
                 yield from _values(source[head], ".".join(parts[length:]))
-
-
-def pages_of(rows: Sequence[UserRow]) -> Iterator[list[UserRow]]:
-    """Rows that are at hand, as `scan` gives them."""
-    yield from batches(rows, PAGE)
