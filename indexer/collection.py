@@ -603,7 +603,8 @@ class Collection:
         """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
         drift = latest(self.catalog, self.name)
-        holder = self.catalog.lock_holder(self.name)
+        holders = [self.catalog.lock_holder(name) for name in (self.name, f"{self.name}@retrain")]
+        lock, retraining = (f"{h.owner} (pid {h.pid} on {h.host})" if h else "" for h in holders)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
         ]
@@ -616,14 +617,15 @@ class Collection:
             topics=info.topics,
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
-            lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
+            lock=lock,
+            retraining=retraining,
             work=self.work(),
             drift=drift,
             worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
     def work(self) -> WorkStatus:
-        """What is with the workers: batches, queues, runs that go on."""
+        """What is with the workers: batches, queues, runs and retrains that go on."""
         runs = self.catalog.open_runs(self.name)
         queues: dict[str, int | None] = {}
         if self.settings.broker:
@@ -636,6 +638,7 @@ class Collection:
             left=self.catalog.count(self.name)["stored"],
             mined=sum(run.counts.get("mined", 0) for run in runs),
             runs=tuple(runs),
+            retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
         )
 
     def dead_letters(self) -> list[DeadLetter]:
