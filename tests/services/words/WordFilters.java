@@ -26,8 +26,8 @@ public class WordFilters extends Plugin implements AnalysisPlugin {
 
     @Override
     public Map<String, AnalysisProvider<CharFilterFactory>> getCharFilters() {
-        return Map.of("pattern_replace", (index, environment, name, settings) ->
-            new PatternReplace(name, Pattern.compile(settings.get("pattern")), settings.get("replacement")));
+        return Map.of("pattern_replace", AnalysisPlugin.requiresAnalysisSettings((index, environment, name, settings) ->
+            new PatternReplace(name, Pattern.compile(settings.get("pattern")), settings.get("replacement"))));
     }
 
     private record PatternReplace(String name, Pattern pattern, String replacement) implements CharFilterFactory {
