@@ -268,14 +268,25 @@ def _way_back(
 
 
 def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: Recipe) -> tuple[int, Engine]:
-    """The unfinished generation of this bundle, or a new one; one that was begun with another bundle is removed."""
+    """The unfinished generation of this bundle, or a new one; one that was begun with another encoder is removed."""
     for one in generations.all():
         if one.state == "unfinished":
-            if one.bundle == recipe.bundle and one.dims:
+            used = catalog.bundles_used(ledger_of(collection, one.number))
+            if one.bundle == recipe.bundle and one.dims and _only_of(recipe, used):
                 return one.number, generations.open(one.number)
             remove_generation(generations, catalog, collection, one.number)
     engine = generations.make(recipe.dims, bundle=recipe.bundle)
     return max(one.number for one in generations.all()), engine
+
+
+def _only_of(recipe: Recipe, used: Set[str]) -> bool:
+    """Whether all vectors are of the recipe's encoder: a bundle may have been replaced by another of its name."""
+    return not used or {_weights(bundle) for bundle in used} == {_weights(recipe.encoder().bundle)}
+
+
+def _weights(bundle: str) -> str:
+    """NAME@FINGERPRINT of what `Encoder.bundle` says: backends of one bundle give the same vectors."""
+    return bundle.rpartition("+")[0]
 
 
 def _differences(catalog: Catalog, collection: str, ledger: str) -> Iterator[tuple[list[str], list[str]]]:

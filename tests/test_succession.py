@@ -148,6 +148,28 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
 
 
+def test_a_leftover_of_other_weights_under_the_same_name_is_removed(collection, monkeypatch):
+    """One generation never has vectors of two encoders."""
+    with closing(succession(collection)) as following:
+        following.keep_up()
+        following.mine()
+    monkeypatch.setattr(OtherEncoder, "bundle", "other@11111111+test")
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    with again(collection) as changed:
+        assert {s.bundle for s in changed.documents()} == {"other@11111111+test"}
+
+
+def test_a_leftover_of_another_backend_is_gone_on_with(collection, monkeypatch):
+    with closing(succession(collection)) as following:
+        following.keep_up()
+        following.mine()
+    monkeypatch.setattr(OtherEncoder, "bundle", "other@00000000+faster")
+    monkeypatch.setattr(OtherEncoder, "encode", lambda *_: pytest.fail("all is mined"))
+    with closing(succession(collection)) as following:
+        assert following.build(Asked(number=3)) is not None
+
+
 def test_a_leftover_of_another_bundle_is_removed(collection):
     with closing(generations(collection).make(16, bundle="third")):
         pass
