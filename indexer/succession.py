@@ -30,7 +30,7 @@ from indexer.encoding import Encoder, Floats
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.opening import open_generations
-from indexer.finish import Finisher, NamedFit, saved_fit, topic_entries
+from indexer.finish import Finisher, NamedFit, live_fit, saved_fit, topic_entries
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.records import Topic
@@ -78,6 +78,7 @@ class Succession:
         self._run = run
         self._recipe = recipe
         self._progress = progress
+        self._continued = ""  # the live fit whose topics those of this generation continue
         self._live = generations.open(generations.live())
         self.number, self._next = _begun(generations, catalog, collection, recipe)
         self._patience = ExitStack()
@@ -102,7 +103,7 @@ class Succession:
         """
         self.keep_up()
         self.mine()
-        return self._finisher().found(self._ancestors(), topics)
+        return self._found(topics)
 
     def keep_up(self) -> None:
         """Bring the texts of the next generation to where the collection is."""
@@ -112,17 +113,29 @@ class Succession:
         """Make the vectors of what has none."""
         self._pipeline().mine(RunReport(run=self._run))
 
-    def take_over(self, named: NamedFit, catch_up: bool = True) -> None:
-        """Make this generation the live one. The caller holds the lock of the collection."""
-        if catch_up:
-            self.keep_up()
-            self.mine()
+    def take_over(self, named: NamedFit) -> NamedFit:
+        """Make this generation the live one. The caller holds the lock of the collection.
+
+        Returns:
+            Its fit: another one than was built when the live topics were merged by hand or fitted anew meanwhile.
+        """
+        self.keep_up()
+        self.mine()
+        live = live_fit(self._catalog, self._collection)
+        if live and live.run != self._continued:
+            named = self._found(as_in(live)) or named
         self._finisher().follow(named)
         hand_over_names(self._catalog, self._collection, self._next)
         leaving = self._generations.live()
         self._catalog.plan_turn(self._collection, leaving, self.number, fit=named.run, run=named.run)
         self._generations.switch(self.number)
         complete(self._generations, self._catalog, self._collection)
+        return named
+
+    def _found(self, topics: Asked) -> NamedFit | None:
+        live = live_fit(self._catalog, self._collection)
+        self._continued = live.run if live else ""
+        return self._finisher().found(self._ancestors(), topics)
 
     def _ancestors(self) -> list[Topic]:
         """The live topics, with centroids in the space of the next generation: the means of the same phrases there."""
@@ -163,6 +176,11 @@ class Succession:
             ranker=self._recipe.ranker(),
             absent=self._recipe.absent,
         )
+
+
+def as_in(live: NamedFit | None) -> Asked:
+    """What finds topics as there are now: in the same way, and as many."""
+    return Asked(live.finder, live.asked or len(set(live.ids))) if live else Asked()
 
 
 def bring_up(

@@ -126,6 +126,34 @@ def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
         assert changed.status().documents == {"stored": 0, "mined": 0, "done": 35}
 
 
+def test_topics_that_are_merged_meanwhile_stay_one(collection):
+    into, other, _ = (topic.id for topic in collection.topics())
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        assert other in named.ids  # it continues both
+        collection.merge_topics(into, [other])
+        following.take_over(named)
+    with again(collection) as changed:
+        assert other not in {topic.id for topic in changed.topics()}
+        assert other not in set(first_topics(changed).values())
+        assert changed.topic_history(other).successors == (into,)
+
+
+def test_topics_that_are_fitted_anew_meanwhile_are_continued(collection, tmp_path):
+    """Three topics become five while the next generation is built, and it goes on with the five."""
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        collection.index([], refit=True, topics=5)
+        between = {topic.id for topic in collection.topics()}
+        assert len(between) == 5
+        last = following.take_over(named)
+    told = [entry for entry in collection.catalog.all_lineage("main") if entry.run == last.run]
+    assert {entry.old_id for entry in told if entry.old_id} == between
+    with again(collection) as changed:
+        assert len(changed.topics()) == 5
+        assert collection.catalog.live_fit("main").run == last.run
+
+
 def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypatch):
     class Killed(BaseException):
         pass

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from indexer.analysis.finders import Asked
 from indexer.catalog.entries import BundleEntry, Run, RunState
 from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
@@ -30,7 +29,7 @@ from indexer.finish import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
 from indexer.settings import Settings
-from indexer.succession import Recipe, Succession, complete
+from indexer.succession import Recipe, Succession, as_in, complete
 from models.bundle import Bundle
 from models.ranker import read_ranker
 from models.registry import Registry
@@ -394,8 +393,6 @@ class Retrainer:
     def _succeed(self, report: RetrainReport, bundle: Bundle) -> None:
         """Build the next generation and let it take over."""
         live, name = self._live, self._registry.address(bundle)
-        before = live_fit(self._catalog, self._name)
-        report.replaced_fit = before.run if before else ""
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
         recipe = Recipe(
             name,
@@ -410,12 +407,13 @@ class Retrainer:
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
-            asked = Asked(before.finder, before.asked or len(set(before.ids))) if before else Asked()
-            named = following.build(asked)
+            named = following.build(as_in(live_fit(self._catalog, self._name)))
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
             with self._alone():
-                following.take_over(named)
+                before = live_fit(self._catalog, self._name)
+                report.replaced_fit = before.run if before else ""
+                named = following.take_over(named)
                 prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", name
