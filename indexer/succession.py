@@ -14,7 +14,7 @@ way back is in `rollback.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,12 +24,14 @@ from indexer.analysis.lineage import relatives
 from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
+from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.encoding import Encoder, Floats
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.opening import open_generations
+from indexer.errors import CatalogError
 from indexer.finish import Finisher, NamedFit, live_fit, saved_fit, topic_entries
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
@@ -39,6 +41,22 @@ from indexer.windows import unit
 
 CHUNK = 256  # documents copied at once
 SAMPLE = 3_000  # documents by which the live topics are carried over into the new space
+
+
+@contextmanager
+def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
+    """Be the only one who builds the next generation, or removes what was built of it.
+
+    Raises:
+        CatalogError: Somebody is at it.
+    """
+    with catalog.lock(f"{collection}@retrain", owner) as lock:
+        if theirs := catalog.open_runs(collection, retrains=True):
+            raise CatalogError(
+                f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
+                hint="indexer history tells how far they are.",
+            )
+        yield lock
 
 
 @dataclass(frozen=True)

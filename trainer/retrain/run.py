@@ -29,7 +29,7 @@ from indexer.finish import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
 from indexer.settings import Settings
-from indexer.succession import Recipe, Succession, as_in, complete
+from indexer.succession import Recipe, Succession, as_in, building, complete
 from models.bundle import Bundle
 from models.ranker import read_ranker
 from models.registry import Registry
@@ -180,7 +180,7 @@ class Retrainer:
             CatalogError: Somebody else is at it.
             TrainingError: It has killed its workers again and again.
         """
-        with self._catalog.lock(self._lock_name, "indexer worker"), self._engine.patient():
+        with self._catalog.lock(f"{self._name}@retrain", "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
@@ -198,19 +198,10 @@ class Retrainer:
             raise TrainingError(reason, hint="Perhaps there is too little memory.")
         self._catalog.detach_run(run.id, {**run.counts, "deaths": deaths + 1})
 
-    @property
-    def _lock_name(self) -> str:
-        return f"{self._name}@retrain"
-
     @contextmanager
     def _retraining(self) -> Iterator[Lock]:
         """Be the only one who retrains this collection."""
-        with self._catalog.lock(self._lock_name, "indexer retrain") as lock, self._engine.patient():
-            if theirs := self._catalog.open_runs(self._name, retrains=True):
-                raise CatalogError(
-                    f"Workers are at a retrain of '{self._name}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
-                    hint="indexer history tells how far they are.",
-                )
+        with building(self._catalog, self._name, "indexer retrain") as lock, self._engine.patient():
             self._tidy()
             yield lock
 
