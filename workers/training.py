@@ -19,6 +19,7 @@ from indexer.errors import CatalogError, IndexerError, SettingsError
 from indexer.log import get_logger
 from indexer.progress import Paused
 from indexer.settings import Settings
+from workers.patience import insist
 from workers.sending import Sender
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
         with Collection.open(_as_told(settings, run), create=False) as collection:
             report = collection.go_on_with_retrain(id, progress=Slice(stopping))
     except IndexerError as error:  # somebody else is at it, or it has failed, or something is away
+        if isinstance(error, CatalogError) and "holder" not in error.facts:
+            insist(lambda: _forgive(catalog, id))
         level = (
             logger.debug if isinstance(error, CatalogError) and "holder" in error.facts else logger.warning
         )
@@ -87,6 +90,13 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
     logger.info("retrain_slice_done", run=id, verdict=report.verdict, reason=report.reason)
     if report.verdict == "paused" and not sender.depth("train"):
         sender.ask_to_train(id)
+
+
+def _forgive(catalog: Catalog, id: str) -> None:
+    """Take back the death that a slice counts before it begins: its worker lives, and the catalog was away at its end."""
+    run = catalog.run(id)
+    if run.state == "running":
+        catalog.detach_run(id, {name: said for name, said in run.counts.items() if name != "deaths"})
 
 
 def _as_told(settings: Settings, run: Run) -> Settings:

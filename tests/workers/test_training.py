@@ -8,7 +8,7 @@ import pytest
 from workers_site import articles, written
 
 from indexer.collection import Collection
-from indexer.errors import SettingsError
+from indexer.errors import CatalogError, SettingsError
 from indexer.progress import Paused
 from models.registry import Registry
 from trainer.retrain.run import RetrainOptions
@@ -108,6 +108,18 @@ def test_what_nobody_works_on_gets_a_message_again(collection, steps):
     training.sweep(collection.catalog, tray)
     training.sweep(collection.catalog, tray)
     assert tray.messages == [run]
+
+
+def test_a_catalog_that_was_away_at_the_end_of_a_slice_is_no_death(collection, steps, monkeypatch):
+    def ends_without_a_word(self, run, *, progress):
+        self.catalog.detach_run(run, {"seconds": 5.0, "deaths": 1})
+        raise CatalogError("gone")
+
+    run = collection.begin_retrain(RetrainOptions()).run
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "go_on_with_retrain", ends_without_a_word)
+        training.work(collection.settings, collection.catalog, Tray(), run, lambda: False)
+    assert collection.catalog.run(run).counts == {"seconds": 5.0}
 
 
 def test_an_index_run_is_none_of_its_business(collection, steps, tmp_path):

@@ -276,6 +276,8 @@ class Retrainer:
         folder = self._folder / asked["state"][:12]
         self._forget_other_states(folder)
         with self._recorded(report, by_workers):
+            if self._has_taken_over(report):
+                return
             bundle = self._chosen(report, options, folder)
             if bundle is None:
                 report.verdict = "refused"
@@ -287,6 +289,17 @@ class Retrainer:
                 self._succeed(report, bundle)
         if report.verdict in ("swapped", "refused"):  # after a dry run it is asked for in earnest, perhaps
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _has_taken_over(self, report: RetrainReport) -> bool:
+        """Whether this run was stopped after the switch; then the report says what it did."""
+        known = self._catalog.generations(self._name)
+        live = known.get(self._generations.live())
+        if live is None or live.run != report.run:
+            return False
+        report.verdict, report.bundle, report.generation = "swapped", self._settings.bundle, live.number
+        report.fit, report.replaced, report.replaced_fit = live.fit, live.replaced, known[live.replaced].fit
+        report.reason = f"{report.bundle} has taken over as generation {live.number}."
+        return True
 
     def _forget_other_states(self, folder: Path) -> None:
         """What is left of retrains of other states of the collection, and will not be gone on with."""
@@ -308,7 +321,7 @@ class Retrainer:
             report.verdict, report.reason = "refused", f"{error} {error.hint}".strip()
         except BaseException as error:
             report.seconds = time.perf_counter() - start
-            again = isinstance(error, IndexerError) and error.retryable
+            again = isinstance(error, IndexerError) and (error.retryable or _is_away(error))
             if by_workers and (again or not isinstance(error, Exception)):
                 self._catalog.detach_run(report.run, report.counts())
             else:
@@ -441,6 +454,11 @@ class Retrainer:
                 hint="What was built is kept: run indexer retrain again when they are through.",
                 holder=runs[0].id,
             )
+
+
+def _is_away(error: IndexerError) -> bool:
+    """Whether it is the catalog that cannot be used, and nobody who holds a lock in it."""
+    return isinstance(error, CatalogError) and "holder" not in error.facts
 
 
 def _what(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from small_parts import PlainPreparer
 from test_collection import made, write
 from test_drift import others
 
+from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable, LossDiverged, QueryError, TrainingError
@@ -24,7 +25,7 @@ from models.bundle import write_bundle
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
 from trainer.retrain.judging import Judge
-from trainer.retrain.run import RetrainOptions
+from trainer.retrain.run import Retrainer, RetrainOptions
 
 BASE = "minilm-base"
 
@@ -371,14 +372,40 @@ def test_workers_have_nothing_to_begin_in_an_unchanged_collection(collection, no
     assert (report.verdict, report.run) == ("nothing", "")
 
 
-def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch):
+@pytest.mark.parametrize("away", [EngineUnavailable, CatalogError])
+def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch, away):
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:
-        patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(EngineUnavailable("gone")))
+        patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(away("gone")))
         for _ in range(5):  # which is no death of a worker
-            with pytest.raises(EngineUnavailable):
+            with pytest.raises(away):
                 collection.go_on_with_retrain(run, progress=no_progress)
     assert collection.go_on_with_retrain(run, progress=no_progress).verdict == "swapped"
+
+
+def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monkeypatch):
+    run = collection.begin_retrain(RetrainOptions()).run
+    monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
+    with collection.catalog.lock("main", "indexer index"), pytest.raises(CatalogError, match="indexer index"):
+        collection.go_on_with_retrain(run, progress=no_progress)
+    assert collection.catalog.run(run).state == "failed"
+
+
+def test_a_catalog_that_goes_away_after_the_switch_costs_nothing(collection, trained, monkeypatch):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with monkeypatch.context() as patch:
+        for name in ("finish_run", "detach_run"):
+            patch.setattr(Retrainer, "_count_deaths", lambda *_: None)
+            patch.setattr(Catalog, name, lambda *_: (_ for _ in ()).throw(CatalogError("gone")))
+        with pytest.raises(CatalogError):
+            collection.go_on_with_retrain(run, progress=no_progress)
+    assert collection.catalog.run(run).state == "running"
+    before = collection.catalog.generations("main")[1].fit
+    report = collection.go_on_with_retrain(run, progress=no_progress)
+    assert (report.verdict, report.generation, report.replaced) == ("swapped", 2, 1)
+    assert (report.fit, report.replaced_fit) == (collection.catalog.live_fit("main").run, before)
+    assert (trained, generations(collection)) == ([45], [(1, "kept"), (2, "live")])
+    assert collection.catalog.run(run).state == "finished"
 
 
 def test_a_retrain_that_kills_its_workers_is_given_up(collection, trained, monkeypatch):
