@@ -102,7 +102,7 @@ def train_bundle(
     order: Order,
     *,
     home: Path,
-    keep_mined: bool = False,
+    mined: Path | None = None,
     progress: Progress = no_progress,
 ) -> Bundle:
     """Train an encoder on unlabelled text, and put it into the home's bundles.
@@ -110,7 +110,7 @@ def train_bundle(
     What was trained already, by the same order on the same files, is returned as it is.
 
     Args:
-        keep_mined: Whether what was mined stays in the home, for another order on the same sources.
+        mined: A folder where what was mined stays, for another order on the same sources; None: it goes in the end.
 
     Raises:
         NotEnoughData: The sources have no phrases.
@@ -123,11 +123,10 @@ def train_bundle(
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
-    mined = home / "training" / "mined"
-    mix = _mix(sources, mined, order, progress)
+    work = home / "training" / f"{order.name}-{asked}"  # a killed run goes on in the same place
+    work.mkdir(parents=True, exist_ok=True)
+    mix = _mix(sources, mined or work / "mined", order, progress)
     fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
-    work = mined.parent / f"{order.name}-{asked}"  # a killed run goes on in the same place
-    work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
     if order.recipe == "phrase-bert":
         base = _pooled_as_texts(base)
@@ -174,8 +173,6 @@ def train_bundle(
     }
     registered = registry.add(write(weights, bundle, said, steps, work))
     shutil.rmtree(work)
-    if not keep_mined:
-        shutil.rmtree(mined)
     return registered
 
 

@@ -78,6 +78,34 @@ def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_pat
     assert losses[0] == losses[1]
 
 
+def stages_of(bundle, sources, order, home, **more):
+    seen = []
+    train_bundle(bundle, sources, order, home=home, progress=lambda stage, *_: seen.append(stage), **more)
+    return seen
+
+
+def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_path):
+    def stop(stage, done, total):
+        if stage.startswith("train") and done == 2:
+            raise KeyboardInterrupt
+
+    config, sources = replace(CONFIG, steps=4, eval_every=1), Sources(mentions=(spans,))
+    order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
+    with pytest.raises(KeyboardInterrupt):
+        train_bundle(bundle, sources, order, home=tmp_path, progress=stop)
+    assert "mine" in stages_of(bundle, sources, other, tmp_path)
+    assert "mine" not in stages_of(bundle, sources, order, tmp_path)
+    assert not list((tmp_path / "training").iterdir())
+
+
+def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
+    config, sources = replace(CONFIG, steps=1), Sources(mentions=(spans,))
+    order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
+    shared = tmp_path / "mined"
+    assert "mine" in stages_of(bundle, sources, order, tmp_path / "home", mined=shared)
+    assert "mine" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
+
+
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     configure()
     order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))

@@ -24,6 +24,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 PAIR_STEPS = 600
 CCL_STEPS = 200
 EVAL_EVERY = 50
+MINED = "mined"  # folder beside the snapshot, for both trainings
 PATIENCE = 150  # steps without a better score on held-back pairs, after which a training stops
 SHARES = {"pairs": {"pairs": 1.0}, "ccl": {"ccl": 1.0}, "both": {"pairs": 0.7, "ccl": 0.3}}  # of the budget
 
@@ -106,7 +107,12 @@ def _trained(
     if order.name in registry.list():
         return registry.get(order.name)
     return train_bundle(
-        base, Sources(corpus=(snapshot,)), order, home=home, keep_mined=True, progress=progress
+        base,
+        Sources(corpus=(snapshot,)),
+        order,
+        home=home,
+        mined=snapshot.parent / MINED,
+        progress=progress,
     )
 
 

@@ -370,7 +370,7 @@ class Retrainer:
         if options.candidate:
             yield self._registry.get(options.candidate)
             return
-        from trainer.retrain.adapt import Adaptation, candidates  # torch, which takes seconds to load
+        from trainer.retrain.adapt import MINED, Adaptation, candidates  # torch, which takes seconds to load
 
         snapshot = folder / "documents.jsonl"
         ids = sampled(self._catalog, self._name, SNAPSHOT_DOCUMENTS, without=judge.held_back())
@@ -385,7 +385,7 @@ class Retrainer:
             threads=self._settings.threads,
         )
         yield from candidates(live, snapshot, wanted, home=self._settings.home, progress=self._progress)
-        shutil.rmtree(self._settings.home / "training" / "mined", ignore_errors=True)
+        shutil.rmtree(folder / MINED, ignore_errors=True)
 
     def _remember(self, name: str, bundle: Bundle, live: Bundle, judged: Report) -> None:
         parent = self._registry.address(live)
