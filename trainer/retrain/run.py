@@ -36,7 +36,7 @@ from models.registry import Registry
 from trainer.retrain import gold
 from trainer.retrain.gate import Report
 from trainer.retrain.judging import Judge
-from trainer.retrain.prune import prune
+from trainer.retrain.prune import prune, prune_encoders
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
 if TYPE_CHECKING:
@@ -288,7 +288,11 @@ class Retrainer:
             else:
                 self._succeed(report, bundle)
         if report.verdict in ("swapped", "refused"):  # after a dry run it is asked for in earnest, perhaps
-            shutil.rmtree(folder, ignore_errors=True)
+            self._forget(folder)
+        if report.verdict in ("refused", "accepted"):  # those of this night may be wanted all the same
+            prune_encoders(
+                self._generations, self._catalog, self._registry, self._name, but=report.judged.keys()
+            )
 
     def _has_taken_over(self, report: RetrainReport) -> bool:
         """Whether this run was stopped after the switch; then the report says what it did."""
@@ -305,9 +309,12 @@ class Retrainer:
         """What is left of retrains of other states of the collection, and will not be gone on with."""
         for other in self._folder.glob("*/"):
             if other != folder:
-                shutil.rmtree(other)
-                for training in (self._settings.home / "training").glob(f"{self._name}-{other.name}-*"):
-                    shutil.rmtree(training)
+                self._forget(other)
+
+    def _forget(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        for training in (self._settings.home / "training").glob(f"{self._name}-{folder.name}-*"):
+            shutil.rmtree(training)
 
     @contextmanager
     def _recorded(self, report: RetrainReport, by_workers: bool) -> Iterator[None]:

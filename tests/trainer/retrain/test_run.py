@@ -143,6 +143,22 @@ def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no
     assert collection.retrain(RetrainOptions(force=True)).verdict == "swapped"
 
 
+def test_refused_encoders_go_with_the_next_retrain(collection, no_better, monkeypatch):
+    """Those of the last one stay: they can be had by force."""
+    bundles, night = collection.settings.home / "bundles", 0
+
+    def candidates(live, snapshot, wanted, *, home, progress):
+        name = f"{wanted.name}-{night:06d}-pairs"
+        yield write_bundle(replace(Registry(home).get(BASE), name=name), home / "bundles" / name)
+
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    left = []
+    for night in (1, 2):
+        assert collection.retrain(RetrainOptions(seed=night)).verdict == "refused"
+        left.append([path.name[-12:] for path in bundles.iterdir()])
+    assert left == [["000001-pairs"], ["000002-pairs"]]
+
+
 def test_with_other_limits_it_is_judged_again(collection, trained, monkeypatch):
     monkeypatch.setattr(
         Judge, "_measured", lambda _, b: replace(BETTER, silhouette=0.3) if b.name == BASE else OLD
