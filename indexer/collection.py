@@ -465,24 +465,29 @@ class Collection:
         self.document(document_id)
         return explain(self.engine, self.catalog, self.name, document_id)
 
+    @on_live_vectors
     def rename_topic(self, name: str, label: str) -> Topic:
         """Give a topic a name by hand; it stays through every later run.
 
         Raises:
             QueryError: The name is empty, or another topic has it.
+            CatalogError: Somebody is writing to the collection.
         """
         label = " ".join(label.split())
-        id_ = self.topic_id(name)
-        topics = self.engine.topics()
         if not label:
             raise QueryError("The new name of a topic must not be empty.")
-        if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
-            raise QueryError(
-                f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
-            )
-        self.catalog.rename_topic(self.name, id_, label)
-        renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
-        self.engine.write_topics(renamed)
+        with self.catalog.lock(self.name, "indexer topics rename"):
+            settle(self.settings, self.catalog)
+            check_live(self.engine)
+            id_ = self.topic_id(name)
+            topics = self.engine.topics()
+            if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
+                raise QueryError(
+                    f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
+                )
+            self.catalog.rename_topic(self.name, id_, label)
+            renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
+            self.engine.write_topics(renamed)
         return next(t for t in renamed if t.id == id_)
 
     @on_live_vectors

@@ -7,7 +7,7 @@ from hash_encoder import HashEncoder
 
 from indexer.collection import Collection
 from indexer.engines.local import LocalEngine
-from indexer.errors import NotFound, QueryError
+from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
 from indexer.search import parse_filter
 
@@ -287,6 +287,11 @@ def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
         assert next(t for t in collection.topics() if t.id == law).label == "All about taxes"
         with pytest.raises(QueryError, match="Another topic"):
             collection.rename_topic(next(iter(ids - {law})), "all about TAXES")
+        with (
+            collection.catalog.lock("main", "indexer index"),
+            pytest.raises(CatalogError, match="is being written by indexer index"),
+        ):
+            collection.rename_topic(law, "Put over topics that are being fitted")
 
 
 def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):

@@ -107,6 +107,16 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
     assert report.bundle == collection.document("later").bundle == "other@00000000+test"
 
 
+def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
+    id_ = collection.topics()[0].id
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 3_600.0)  # nobody has looked for another generation
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    collection.rename_topic(id_, "Of the next one")
+    with again(collection) as changed:
+        assert {topic.id: topic.label for topic in changed.topics()}[id_] == "Of the next one"
+
+
 def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
     source = indexed.parent / "docs.jsonl"  # which nobody else reads again
     with closing(succession(collection)) as following:
