@@ -46,7 +46,7 @@ from indexer.search import Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.succession import settle
 from indexer.text import Preparer
-from indexer.topic_names import topic_history, topic_id
+from indexer.topic_names import topic_history, topic_ids
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
@@ -351,10 +351,12 @@ class Collection:
                 )
 
     def _resolved(self, condition: Filter) -> Filter:
-        """A topic may be named by its id or its label; a retired id stands for its successors."""
+        """A topic may be named by its id or its label; a retired id stands for all its successors."""
         if condition.field != "topic":
             return condition
-        return Filter("topic", condition.operator, self.topic_id(str(condition.value)))
+        named = condition.value if isinstance(condition.value, list) else [condition.value]
+        ids = [id_ for name in named for id_ in self._topic_ids(str(name))]
+        return Filter("topic", condition.operator, ids[0] if len(ids) == 1 else ids)
 
     @on_live_vectors
     def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
@@ -433,20 +435,24 @@ class Collection:
         return self.engine.topics()
 
     def topic_id(self, name: str) -> str:
-        """The id of a live topic by id, number or label. A retired id leads to its successor.
+        """The id of a live topic by id, number or label. A retired id leads to its successor that is most alike.
 
         Raises:
             NotFound: There is no such topic; the message lists near ones.
         """
-        return topic_id(name, self.engine.topics(), self.catalog, self.name)
+        return self._topic_ids(name)[0]
+
+    def _topic_ids(self, name: str) -> list[str]:
+        return topic_ids(name, self.engine.topics(), self.catalog, self.name)
 
     def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
         """A topic by id or label, with the documents that stand for it and its history."""
-        id_ = self.topic_id(name)
-        topic = next(t for t in self.engine.topics() if t.id == id_)
+        id_, *others = self._topic_ids(name)
+        topics = {topic.id: topic for topic in self.engine.topics()}
         leading = self.engine.topic_documents(id_, limit=documents)
         return TopicDetails(
-            topic=topic,
+            topic=topics[id_],
+            others=tuple(topics[other] for other in others),
             documents=tuple(self.engine.documents(leading.ids)),
             special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
             history=self.topic_history(id_),

@@ -34,7 +34,11 @@ def prune(generations: Generations, catalog: Catalog, registry: Registry, settin
 
 
 def prune_encoders(
-    generations: Generations, catalog: Catalog, registry: Registry, collection: str, but: Set[str] = frozenset()
+    generations: Generations,
+    catalog: Catalog,
+    registry: Registry,
+    collection: str,
+    but: Set[str] = frozenset(),
 ) -> None:
     """Remove encoders that retrains of this collection have made, and that no generation of any collection needs.
 

@@ -14,7 +14,6 @@ from models.registry import SHIPPED, Registry
 from trainer.retrain.adapt import Adaptation, candidates
 from trainer.retrain.prune import is_candidate
 
-
 WANTED = Adaptation("main-0123456789ab", "both", 0.0, 2)
 
 
