@@ -256,7 +256,7 @@ class Finisher:
             yield stored, rows.get(stored.document.id, [])
 
     def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
-        """A fit that a killed run left behind, to the same sample and of the same old topics: its ids are given out already."""
+        """A fit that a killed run left behind, of the same sample and old topics: its topic ids are given out already."""
         installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
             info = entry.info
