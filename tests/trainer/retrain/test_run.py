@@ -186,6 +186,22 @@ def test_the_probe_stays_and_is_never_learned_from(collection, trained, tmp_path
     assert len(list(folder.glob("*/"))) == 1  # what was written down of the other state is gone
 
 
+def test_what_is_deleted_leaves_the_probe(collection, trained, indexed):
+    """Of 15 texts that judge, 10 are enough; with fewer, others are set aside."""
+    before = [d.id for d in probe_of(collection)]
+    source = indexed.parent / "docs.jsonl"  # which nobody else reads again
+
+    def without(ids):
+        records = [record for record in made(60) if record["id"] not in ids]
+        collection.index([write(source, records)], delete_missing=True)
+        return [d.id for d in probe_of(collection)]
+
+    assert without(before[:5]) == before[5:]
+    anew = without(before[:6])
+    assert len(anew) == 13  # a quarter of 54
+    assert not set(before[:6]) & set(anew)
+
+
 def test_a_second_retrain_is_told_who_is_at_work(collection, trained):
     with (
         collection.catalog.lock("main@retrain", "indexer retrain"),
