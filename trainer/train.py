@@ -216,11 +216,10 @@ def _heads(network: Network, recipe: Recipe) -> Tensors:
 
 def _mix(sources: Sources, folder: Path, order: Order, progress: Progress) -> Mix:
     """Mine what is not mined yet, each file for itself."""
-    tagger = order.tagger
-    general = [_mined(path, False, folder, tagger, progress) for path in sources.corpus]
+    general = [_mined(path, False, folder, order, progress) for path in sources.corpus]
     targets = [
-        *(_mined(path, False, folder, tagger, progress) for path in sources.target),
-        *(_mined(path, True, folder, tagger, progress) for path in sources.mentions),
+        *(_mined(path, False, folder, order, progress) for path in sources.target),
+        *(_mined(path, True, folder, order, progress) for path in sources.mentions),
     ]
     _warn_of_few_texts([*general, *targets])
     return Mix([*general, *targets], shares(general, targets, order.config.steps))
@@ -248,15 +247,15 @@ def _warn_of_few_texts(sources: Sequence[Mined]) -> None:
         logger.warning("few_texts_to_learn_from", texts=texts, hint=hint)
 
 
-def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
+def _mined(path: Path, given: bool, folder: Path, order: Order, progress: Progress) -> Mined:
     """One source on disk; `given`: its mentions are known."""
-    folder = folder / hashed([stamp(path), given, tagger])
+    folder = folder / hashed([stamp(path), given, order.tagger])
     if not (folder / "done").exists():
         progress("mine", 0, None)
         found = (
             given_mentions([path])
             if given
-            else found_in(documents_of(path), tagger=tagger, workers=physical_cores())
+            else found_in(documents_of(path), tagger=order.tagger, workers=order.threads or physical_cores())
         )
         mine(found, folder)
         (folder / "done").touch()

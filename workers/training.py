@@ -46,6 +46,9 @@ def hand_over(collection: Collection, options: RetrainOptions) -> RetrainReport:
     sender.check()
     report = collection.begin_retrain(options)
     if report.verdict == "paused":
+        report.notes += [
+            f"{file} must be there, under the same path, where workers are." for file in options.files
+        ]
         sender.ask_to_train(report.run)
     return report
 
@@ -102,7 +105,7 @@ def _forgive(catalog: Catalog, id: str) -> None:
 def _as_told(settings: Settings, run: Run) -> Settings:
     """What belongs to the run comes with it; where things are, this machine knows."""
     limits = {f"gate_{name}": value for name, value in run.options["limits"].items()}
-    told = {name: run.options[name] for name in ("tagger", "keyphrases")}
+    told = {name: run.options[name] for name in ("tagger", "keyphrases", "absent_keyphrases")}
     return settings.model_copy(update={"collection": run.collection, **told, **limits})
 
 

@@ -143,6 +143,21 @@ def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
     assert half == pytest.approx(whole, rel=0.05)
 
 
+def test_tagging_takes_no_more_processes_than_threads_are_allowed(bundle, tmp_path, monkeypatch):
+    seen = []
+
+    def spy(documents, *, tagger, workers):
+        seen.append(workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trainer.train.found_in", spy)
+    text = tmp_path / "a.txt"
+    text.write_text("The heat pump is warm.")
+    with pytest.raises(KeyboardInterrupt):
+        train_bundle(bundle, Sources((text,)), Order("mine", CONFIG, threads=3), home=tmp_path / "home")
+    assert seen == [3]
+
+
 def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
     def stages(order):
         seen = []

@@ -81,6 +81,12 @@ class RetrainOptions:
     gold: Path | None = None
     candidate: str = ""
 
+    @property
+    def files(self) -> list[str]:
+        """What is read from the disk of whoever does it."""
+        folder = [self.candidate] if Path(self.candidate).is_absolute() else []
+        return [*([str(self.gold.absolute())] if self.gold else []), *folder]
+
     def as_json(self) -> dict[str, Any]:
         """Plain data, for the catalog."""
         return {**vars(self), "gold": str(self.gold.absolute()) if self.gold else ""}
@@ -225,6 +231,7 @@ class Retrainer:
             "limits": asdict(self._settings.gate),
             "tagger": self._settings.tagger,
             "keyphrases": self._settings.keyphrases,
+            "absent_keyphrases": self._settings.absent_keyphrases,
         }
         if options.candidate and self._registry.get(options.candidate).fingerprint == self._live.fingerprint:
             raise QueryError(f"'{options.candidate}' is the encoder of '{self._name}' already.")
