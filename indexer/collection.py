@@ -529,6 +529,7 @@ class Collection:
 
     # -- retraining -----------------------------------------------------------------------------------------
 
+    @on_live_vectors
     def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
         """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
 
@@ -537,11 +538,13 @@ class Collection:
         with self._retrainer(progress) as retrainer:
             return retrainer.run(options)
 
+    @on_live_vectors
     def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
         """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
         with self._retrainer(no_progress) as retrainer:
             return retrainer.begin(options)
 
+    @on_live_vectors
     def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
         """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
         with self._retrainer(progress) as retrainer:
@@ -552,10 +555,11 @@ class Collection:
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
 
+        engine = self.engine  # before the settings, which may change with it
         with closing(open_generations(self.settings)) as generations:
             yield Retrainer(
                 self.settings,
-                self.engine,
+                engine,
                 generations,
                 self.catalog,
                 self._encoder_of,

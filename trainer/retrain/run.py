@@ -28,6 +28,7 @@ from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
 from indexer.finish import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
+from indexer.runs import check_live
 from indexer.settings import Settings
 from indexer.succession import Recipe, Succession, as_in, building, complete
 from models.bundle import Bundle
@@ -212,7 +213,12 @@ class Retrainer:
             yield lock
 
     def _tidy(self) -> None:
-        """Finish what a killed process left between the switch and the catalog."""
+        """Finish what a killed process left between the switch and the catalog.
+
+        Raises:
+            Superseded: The engine was opened before another generation took over.
+        """
+        check_live(self._engine)
         self._catalog.interrupted_runs(self._name)
         live = next(one.number for one in self._generations.all() if one.state == "live")
         if next(self._catalog.ids(ledger_of(self._name, live)), None) is not None:

@@ -97,6 +97,15 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
         assert changed.catalog.bundles("main")[0].parent == "minilm-phrases"
 
 
+@pytest.mark.parametrize("look_every", [0.0, 3_600.0])
+def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", look_every)
+    assert collection.retrain(RetrainOptions()).bundle == BASE
+    with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
+        collection.retrain(RetrainOptions(candidate=BASE))
+    assert collection.retrain(RetrainOptions(candidate="minilm-phrases", force=True)).replaced == 2
+
+
 def test_a_ranker_that_does_not_go_on_is_told(collection, trained, monkeypatch):
     rankers = {"minilm-phrases": object(), BASE: None}
     monkeypatch.setattr("trainer.retrain.run.read_ranker", lambda bundle: rankers[bundle.name])
