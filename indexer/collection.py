@@ -577,16 +577,22 @@ class Collection:
             switched: Told when searches see it; what is left then is mining.
         """
         from indexer.engines.opening import open_generations
+        from models.fetching import fetch
         from models.ranker import read_ranker
         from models.registry import Registry
 
         registry = Registry(self.settings.home)
+
+        def check_bundle(name: str) -> None:
+            fetch(self.settings, name)
+            registry.get(name)
+
         with closing(open_generations(self.settings)) as generations:
             rollback = Rollback(
                 self.settings,
                 generations,
                 self.catalog,
-                registry.get,
+                check_bundle,
                 self._encoder_of,
                 lambda bundle: read_ranker(registry.get(bundle)),
                 taggers=TAGGERS,
@@ -656,8 +662,10 @@ class Collection:
 
 def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
     """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
+    from models.fetching import fetch
     from models.registry import Registry
 
     if bundle := live_bundle(settings):
         settings = settings.model_copy(update={"bundle": bundle})
+        fetch(settings, bundle)
     return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

@@ -51,7 +51,9 @@ def prune_encoders(
         logger.warning("not_pruned", reason=str(error))
         return
     for bundle in _unused(catalog, registry, collection, used | but):
-        registry.remove(bundle)
+        catalog.keep_bundle_files(collection, bundle, None)
+        if bundle in registry.list():
+            registry.remove(bundle)
         logger.info("bundle_removed", name=bundle)
 
 
@@ -81,7 +83,7 @@ def _way_back(generations: Generations, catalog: Catalog, collection: str) -> in
 def _unused(catalog: Catalog, registry: Registry, collection: str, used: set[str]) -> Iterator[str]:
     """Encoders that retrains of this collection have made, and that nobody uses."""
     elsewhere = {bundle.rpartition("@")[0] for bundle in catalog.bundles_used()}
-    for name in registry.list():
+    for name in sorted({*registry.list(), *catalog.bundles_with_files(collection)}):
         if is_candidate(name, collection) and name not in used | elsewhere:
             yield name
 

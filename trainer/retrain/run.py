@@ -32,12 +32,13 @@ from indexer.runs import check_live
 from indexer.settings import Settings
 from indexer.succession import Recipe, Succession, as_in, building, complete
 from models.bundle import Bundle
+from models.fetching import packed
 from models.ranker import read_ranker
 from models.registry import Registry
 from trainer.retrain import gold
 from trainer.retrain.gate import Report
 from trainer.retrain.judging import Judge
-from trainer.retrain.prune import prune, prune_encoders
+from trainer.retrain.prune import is_candidate, prune, prune_encoders
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
 if TYPE_CHECKING:
@@ -434,6 +435,8 @@ class Retrainer:
             named = following.build(as_in(live_fit(self._catalog, self._name)))
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
+            if is_candidate(name, self._name):
+                self._catalog.keep_bundle_files(self._name, name, packed(bundle))
             with self._alone():
                 before = live_fit(self._catalog, self._name)
                 report.replaced_fit = before.run if before else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 
 import numpy as np
 import pytest
@@ -152,15 +152,41 @@ def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no
     assert collection.retrain(RetrainOptions(force=True)).verdict == "swapped"
 
 
-def test_refused_encoders_go_with_the_next_retrain(collection, no_better, monkeypatch):
-    """Those of the last one stay: they can be had by force."""
-    bundles, night = collection.settings.home / "bundles", 0
+@pytest.fixture
+def made_anew(monkeypatch, trained) -> None:
+    """Each training gives a bundle of its own, named as those of a retrain are."""
 
     def candidates(live, snapshot, wanted, *, home, progress):
-        name = f"{wanted.name}-{night:06d}-pairs"
+        name = f"{wanted.name}-{wanted.seed:06d}-pairs"
         yield write_bundle(replace(Registry(home).get(BASE), name=name), home / "bundles" / name)
 
     monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr(Judge, "_measured", lambda _, b: BETTER if b.name.endswith("-pairs") else OLD)
+
+
+def test_another_machine_fetches_the_encoder_that_took_over(collection, made_anew):
+    bundles = collection.settings.home / "bundles"
+    report = collection.retrain(RetrainOptions(seed=1))
+    before = Registry(collection.settings.home).get(report.bundle).fingerprint
+    rmtree(bundles / report.bundle)  # it was another machine's, with a home of its own
+    with Collection.open(home=collection.settings.home) as opened:
+        assert opened.settings.bundle == report.bundle
+        assert Registry(opened.settings.home).get(report.bundle).fingerprint == before
+        assert [path.name for path in bundles.iterdir()] == [report.bundle]
+        opened.rollback()
+    rmtree(bundles / report.bundle)
+    with Collection.open(home=collection.settings.home) as opened:
+        assert opened.rollback(to=2).bundle == report.bundle
+    with Collection.open(home=collection.settings.home) as opened:
+        opened.retrain(RetrainOptions(candidate="minilm-phrases", force=True))
+        assert opened.catalog.bundles_with_files("main") == {report.bundle}  # for the way back
+        opened.retrain(RetrainOptions(candidate=BASE, force=True))
+        assert opened.catalog.bundles_with_files("main") == set()
+
+
+def test_refused_encoders_go_with_the_next_retrain(collection, made_anew, no_better):
+    """Those of the last one stay: they can be had by force."""
+    bundles = collection.settings.home / "bundles"
     left = []
     for night in (1, 2):
         assert collection.retrain(RetrainOptions(seed=night)).verdict == "refused"
