@@ -74,7 +74,9 @@ def filled(client: Elasticsearch, fill: Callable[[], None], number: int) -> floa
     """Seconds of filling an empty index; every row must be there afterwards."""
     client.indices.delete(index=INDEX, ignore_unavailable=True)
     client.indices.create(
-        index=INDEX, aliases={ALIAS: {"is_write_index": True}}, **load_mapping("documents", DIMS)
+        index=INDEX,
+        aliases={ALIAS: {"is_write_index": True}},
+        **load_mapping("documents", DIMS, language="plain"),
     )
     start = time.perf_counter()
     fill()

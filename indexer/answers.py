@@ -58,6 +58,7 @@ class TopicDetails:
     """A topic with documents that stand for it and its history."""
 
     topic: Topic
+    others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
     documents: tuple[StoredDocument, ...]  # heaviest first
     special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
     history: TopicHistory

@@ -19,7 +19,7 @@ from indexer.pipeline import Pipeline
 from indexer.progress import Progress
 from indexer.runs import check_live, recorded, undisturbed
 from indexer.settings import Settings
-from indexer.succession import remove_generation, settle
+from indexer.succession import building, remove_generation, settle
 
 PASSING = (
     CatalogError,
@@ -102,8 +102,8 @@ class Enriching:
 
     def undo(self) -> int:
         """Take back what was added, and empty the collection; returns how many documents had it."""
-        retrain = self._catalog.lock(f"{self._collection}@retrain", "indexer enrich --undo")
-        with retrain, self._run(undo=True) as (enricher, report):
+        alone = building(self._catalog, self._collection, "indexer enrich --undo")
+        with alone, self._run(undo=True) as (enricher, report):
             self._remove_unfinished()
             report.written = enricher.take_back()
             # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".
@@ -112,16 +112,7 @@ class Enriching:
         return report.written
 
     def _remove_unfinished(self) -> None:
-        """What a retrain that was stopped has left: the empty generation comes in its place.
-
-        Raises:
-            CatalogError: Workers are at a retrain.
-        """
-        if theirs := self._catalog.open_runs(self._collection, retrains=True):
-            raise CatalogError(
-                f"Workers are at the run {theirs[0].id} (retrain) of collection '{self._collection}'.",
-                hint="Wait until it is done, or end it: indexer retrain --give-up",
-            )
+        """What a retrain that was stopped has left: the empty generation comes in its place."""
         with closing(open_generations(self._settings)) as generations:
             for one in generations.all():
                 if one.state == "unfinished":

@@ -256,7 +256,7 @@ class Finisher:
             yield stored, rows.get(stored.document.id, [])
 
     def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
-        """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
+        """A fit that a killed run left behind, of the same sample and old topics: its topic ids are given out already."""
         installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
             info = entry.info
@@ -264,7 +264,7 @@ class Finisher:
             new = entry.run not in installed
             if new and same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT):
                 named = saved_fit(self.catalog, self.collection, entry.run)
-                if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
+                if {e.old_id for e in named.lineage if e.old_id} == {t.id for t in old}:
                     return named
         return None
 

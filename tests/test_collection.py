@@ -6,7 +6,9 @@ import pytest
 from hash_encoder import HashEncoder
 from theft import steal_locks
 
+from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.collection import Collection
+from indexer.engines.base import Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
@@ -324,6 +326,39 @@ def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
         assert next(t for t in collection.topics() if t.id == law).label == "All about taxes"
         with pytest.raises(QueryError, match="Another topic"):
             collection.rename_topic(next(iter(ids - {law})), "all about TAXES")
+        with (
+            collection.catalog.lock("main", "indexer index"),
+            pytest.raises(CatalogError, match="is being written by indexer index"),
+        ):
+            collection.rename_topic(law, "Put over topics that are being fitted")
+
+
+def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        wind, law = (collection.document(d).topics[0].topic_id for d in ("d00", "d01"))
+        catalog, old = collection.catalog, TopicEntry(99, "Wind and law", state="retired")
+        catalog.save_topics("main", [old])
+        split = [
+            LineageEntry("R9", old.id, wind, "split", 0.6),
+            LineageEntry("R9", old.id, law, "split", 0.5),
+        ]
+        catalog.install_fit(
+            "main", catalog.live_fit("main").run, topics=catalog.topics("main"), lineage=split
+        )
+
+        def found(*conditions):
+            hits = collection.search("", mode="words", filters=conditions, limit=50).hits
+            return {hit.stored.document.id for hit in hits}
+
+        every = {document["id"] for document in made()}
+        both = found(Filter("topic", "=", wind), Filter("topic", "=", law))
+        assert set() < both < every
+        assert found(Filter("topic", "=", old.id)) == found(Filter("topic", "=", ["99"])) == both
+        assert found(Filter("topic", "!=", old.id)) == every - both
+        details = collection.topic(old.id)
+        assert (details.topic.id, [topic.id for topic in details.others]) == (wind, [law])
+        assert collection.topic(law).others == ()
 
 
 def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):

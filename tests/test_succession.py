@@ -108,6 +108,16 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
     assert report.bundle == collection.document("later").bundle == "other@00000000+test"
 
 
+def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
+    id_ = collection.topics()[0].id
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 3_600.0)  # nobody has looked for another generation
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    collection.rename_topic(id_, "Of the next one")
+    with again(collection) as changed:
+        assert {topic.id: topic.label for topic in changed.topics()}[id_] == "Of the next one"
+
+
 def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
     source = indexed.parent / "docs.jsonl"  # which nobody else reads again
     with closing(succession(collection)) as following:
@@ -138,6 +148,34 @@ def test_nothing_takes_over_under_a_lock_that_was_lost(collection, monkeypatch):
         assert [e.live for e in collection.catalog.generations("main").values()] == []
 
 
+def test_topics_that_are_merged_meanwhile_stay_one(collection):
+    into, other, _ = (topic.id for topic in collection.topics())
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        assert other in named.ids  # it continues both
+        collection.merge_topics(into, [other])
+        following.take_over(named)
+    with again(collection) as changed:
+        assert other not in {topic.id for topic in changed.topics()}
+        assert other not in set(first_topics(changed).values())
+        assert changed.topic_history(other).successors == (into,)
+
+
+def test_topics_that_are_fitted_anew_meanwhile_are_continued(collection, tmp_path):
+    """Three topics become five while the next generation is built, and it goes on with the five."""
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        collection.index([], refit=True, topics=5)
+        between = {topic.id for topic in collection.topics()}
+        assert len(between) == 5
+        last = following.take_over(named)
+    told = [entry for entry in collection.catalog.all_lineage("main") if entry.run == last.run]
+    assert {entry.old_id for entry in told if entry.old_id} == between
+    with again(collection) as changed:
+        assert len(changed.topics()) == 5
+        assert collection.catalog.live_fit("main").run == last.run
+
+
 def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypatch):
     class Killed(BaseException):
         pass
@@ -158,6 +196,28 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
         following.take_over(following.build(Asked(number=3)))
     assert encoder.windows == []  # no document was encoded again
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
+
+
+def test_a_leftover_of_other_weights_under_the_same_name_is_removed(collection, monkeypatch):
+    """One generation never has vectors of two encoders."""
+    with closing(succession(collection)) as following:
+        following.keep_up()
+        following.mine()
+    monkeypatch.setattr(OtherEncoder, "bundle", "other@11111111+test")
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    with again(collection) as changed:
+        assert {s.bundle for s in changed.documents()} == {"other@11111111+test"}
+
+
+def test_a_leftover_of_another_backend_is_gone_on_with(collection, monkeypatch):
+    with closing(succession(collection)) as following:
+        following.keep_up()
+        following.mine()
+    monkeypatch.setattr(OtherEncoder, "bundle", "other@00000000+faster")
+    monkeypatch.setattr(OtherEncoder, "encode", lambda *_: pytest.fail("all is mined"))
+    with closing(succession(collection)) as following:
+        assert following.build(Asked(number=3)) is not None
 
 
 def test_a_leftover_of_another_bundle_is_removed(collection):

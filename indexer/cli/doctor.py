@@ -387,15 +387,22 @@ def _generations(app: App, collection: Collection) -> Found:
     live = next((generation.number for generation in found if generation.state == "live"), 0)
     kept = sum(generation.state == "kept" for generation in found)
     yield Check("generations", "OK", f"{live} is live{f', {kept} kept' if kept else ''}")
-    busy = collection.catalog.lock_holder(collection.name)
     for generation in found:
-        if generation.state == "unfinished" and not busy:
+        if generation.state == "unfinished" and not _is_building(collection):
             yield Check(
                 "generations",
                 "WARN",
                 f"{generation.number} was left unfinished, {size(generation.bytes)}",
-                f"No run owns it. Remove it: {app.again(f'generations remove {generation.number}')}",
+                f"Go on with it: {app.again('retrain')}. Or remove it: "
+                f"{app.again(f'generations remove {generation.number}')}",
             )
+
+
+def _is_building(collection: Collection) -> bool:
+    """Whether somebody makes a generation; workers hold no lock between two messages."""
+    catalog, name = collection.catalog, collection.name
+    holders = (catalog.lock_holder(lock) for lock in (name, f"{name}@retrain"))
+    return any(holders) or bool(catalog.open_runs(name, retrains=True))
 
 
 @_guarded("counts")

@@ -129,6 +129,7 @@ def test_workers_need_a_broker(retrain):
 
 def test_what_workers_never_did_can_be_given_up(retrain, monkeypatch, tmp_path):
     monkeypatch.setenv("INDEXER_BROKER", "memory://")
+    monkeypatch.setenv("INDEXER_INDEX_PREFIX", tmp_path.name.replace("_", "-"))
     assert retrain("--give-up").stdout == "no retrain is with workers\n"
     assert retrain("--workers").stdout.startswith("with the workers: ")
     result = retrain()

@@ -79,10 +79,12 @@ def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, wr
     with Collection.open(home=home) as collection:
         begun = collection.catalog.start_run("main", "retrain", {}, detached=True)
         collection.catalog.detach_run(begun, {"reason": "Workers are at it: train, 2 of 3."})
+    prefix = tmp_path.name.replace("_", "-")  # queues in memory outlive a test
+    monkeypatch.setenv("INDEXER_INDEX_PREFIX", prefix)
     monkeypatch.setenv("INDEXER_BROKER", "memory://")
     with Celery(broker="memory://").connection() as connection:
-        for queue in ("indexer.train", "indexer.maintain"):
-            connection.SimpleQueue(queue).put("a message")
+        for queue in ("train", "maintain"):
+            connection.SimpleQueue(f"{prefix}.{queue}").put("a message")
     shown = " ".join(run("status", home=home).stdout.split())
     assert "Workers are at it: train, 2 of 3." in shown
     assert "train 1 message; maintain 1 message" in shown

@@ -51,6 +51,7 @@ def rendered(details: TopicDetails) -> str:
                 ("id", topic.id),
                 ("documents", f"{topic.size:,}"),
                 ("phrases", clean("; ".join(topic.phrases))),
+                *(("became too", clean(f"{other.id} '{other.label}'")) for other in details.others),
             ]
         )
     ]
@@ -74,6 +75,7 @@ def _weight(stored: StoredDocument, topic_id: str) -> float:
 def _as_json(details: TopicDetails) -> dict[str, Any]:
     return {
         **plain.topic(details.topic),
+        "became_too": [other.id for other in details.others],
         "top_documents": [
             {**plain.document(d.document), "weight": plain.rounded(_weight(d, details.topic.id))}
             for d in details.documents
