@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
@@ -253,6 +253,9 @@ class Collection:
     ) -> Iterator[EnrichReport]:
         """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
 
+        Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
+        servers that are away are waited for, but not in the first look.
+
         Args:
             every: Seconds between two looks.
 
@@ -275,7 +278,8 @@ class Collection:
     def _enriching(self, index: str, options: EnrichOptions, progress: Progress) -> Enriching:
         from indexer.enriching import Enriching
 
-        return Enriching(self.settings, self._pipeline(progress), index, options, progress)
+        pipeline = partial(self._pipeline, progress)
+        return Enriching(self.settings, self.catalog, pipeline, index, options, progress)
 
     def _pipeline(self, progress: Progress) -> Pipeline:
         return Pipeline(
@@ -620,7 +624,8 @@ class Collection:
         """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
         drift = latest(self.catalog, self.name)
-        holder = self.catalog.lock_holder(self.name)
+        holders = [self.catalog.lock_holder(name) for name in (self.name, f"{self.name}@retrain")]
+        lock, retraining = (f"{h.owner} (pid {h.pid} on {h.host})" if h else "" for h in holders)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
         ]
@@ -633,14 +638,15 @@ class Collection:
             topics=info.topics,
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
-            lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
+            lock=lock,
+            retraining=retraining,
             work=self.work(),
             drift=drift,
             worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
     def work(self) -> WorkStatus:
-        """What is with the workers: batches, queues, runs that go on."""
+        """What is with the workers: batches, queues, runs and retrains that go on."""
         runs = self.catalog.open_runs(self.name)
         queues: dict[str, int | None] = {}
         if self.settings.broker:
@@ -653,6 +659,7 @@ class Collection:
             left=self.catalog.count(self.name)["stored"],
             mined=sum(run.counts.get("mined", 0) for run in runs),
             runs=tuple(runs),
+            retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
         )
 
     def dead_letters(self) -> list[DeadLetter]:

@@ -295,6 +295,7 @@ class Finisher:
             mined = list(self._mined(some))
             phrases = list({row.phrase_id for _, rows in mined for row in rows})
             frequencies = self.engine.document_frequencies(phrases)
+            self.catalog.check_locks()
             self.engine.refine(
                 [self._refinement(named, stored, rows, frequencies, total, finder) for stored, rows in mined]
             )
@@ -373,6 +374,7 @@ class Finisher:
             gone += sorted(missing)
 
     def _flush(self, rows: list[PhraseRow], gone: list[str]) -> None:
+        self.catalog.check_locks()
         self.engine.write_phrases(rows)
         self.engine.delete_phrases(gone)
         rows.clear()
@@ -408,6 +410,7 @@ class Finisher:
             by_hand = bool(old and old.named_by_hand)
             label = label_of(phrases) if old is None or (rename and not by_hand) else old.label
             topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], by_hand))
+        self.catalog.check_locks()
         self.engine.write_topics(topics)
         return topics
 

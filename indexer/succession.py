@@ -54,7 +54,7 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
         if theirs := catalog.open_runs(collection, retrains=True):
             raise CatalogError(
                 f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
-                hint="indexer history tells how far they are.",
+                hint="indexer history tells how far they are. Where no worker is left: indexer retrain --give-up",
             )
         yield lock
 
@@ -145,6 +145,7 @@ class Succession:
         self._finisher().follow(named)
         hand_over_names(self._catalog, self._collection, self._next)
         leaving = self._generations.live()
+        self._catalog.check_locks()
         self._catalog.plan_turn(self._collection, leaving, self.number, fit=named.run, run=named.run)
         self._generations.switch(self.number)
         complete(self._generations, self._catalog, self._collection)
@@ -214,6 +215,7 @@ def bring_up(
     for ids, gone in _differences(catalog, collection, ledger):
         known = catalog.ledger(collection, ids)
         found = [stored.document for stored in live.documents(ids)]
+        catalog.check_locks()
         refused = {row.id for row in other.store(found)}
         copied = [
             LedgerEntry(d.id, d.content_hash, "stored", run=known[d.id].run, source=known[d.id].source)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from hash_encoder import HashEncoder
+from theft import steal_locks
 
 from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.collection import Collection
@@ -140,6 +141,21 @@ def test_only_what_changed_is_done_again(tmp_path, encoder):
             collection.document("d01")
 
 
+def test_texts_that_are_replaced_again_and_again_take_no_more_room(tmp_path):
+    def room():
+        return sum(file.stat().st_size for file in collection.engine.path.glob("*.f16"))
+
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        first = room()
+        for time in range(3):
+            records = [record | {"text": f"{record['text']} Once more, {time}."} for record in made()]
+            assert collection.index([write(tmp_path / "a.jsonl", records)]).changed == 30
+        assert not collection.engine.wasteful()
+        assert room() < 1.5 * first
+        assert collection.search("solar wind", mode="meaning").hits
+
+
 def test_a_record_that_moved_to_another_file_is_not_missing(tmp_path):
     """Regression: it was still counted to the old file, and removed with it."""
     a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
@@ -212,6 +228,27 @@ def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, 
         report = collection.index([source])
         assert report.unchanged == 150
         assert state(collection) == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "written"),
+    [("read", (8, 0, 0)), ("mine", (30, 0, 0)), ("fit topics", (30, 30, 0)), ("assign", (30, 30, 0))],
+)
+def test_who_loses_the_lock_writes_no_more(tmp_path, monkeypatch, stage, written):
+    monkeypatch.setattr("indexer.pipeline.STORE_CHUNK", 8)
+
+    def sleep(now, done, total):
+        if now == stage:
+            steal_locks(collection.settings.database, monkeypatch)
+
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        with pytest.raises(CatalogError, match="was lost"):
+            collection.index([source], topics=3, progress=sleep)
+        info = collection.engine.info()
+        assert (info.documents, info.mined, len(collection.topics())) == written
+        assert collection.catalog.runs("main")[0].state == "failed"
+        assert collection.catalog.lock_holder("main").owner == "somebody else"
 
 
 def test_bad_lines_go_to_the_dead_letters_and_retry_takes_them_out(tmp_path):

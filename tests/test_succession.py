@@ -11,13 +11,14 @@ from shutil import copytree
 import pytest
 from hash_encoder import HashEncoder
 from test_collection import made, write
+from theft import steal_locks
 
 from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.encoding import Floats
 from indexer.engines.local.generations import LocalGenerations
-from indexer.errors import EngineUnavailable
+from indexer.errors import CatalogError, EngineUnavailable
 from indexer.succession import Recipe, Succession, complete
 
 
@@ -134,6 +135,17 @@ def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
         assert all(s.topics for s in found.values())
         assert {"Named by hand", "Renamed meanwhile"} <= {topic.label for topic in changed.topics()}
         assert changed.status().documents == {"stored": 0, "mined": 0, "done": 35}
+
+
+def test_nothing_takes_over_under_a_lock_that_was_lost(collection, monkeypatch):
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        with collection.catalog.lock("main", "indexer retrain"):
+            steal_locks(collection.settings.database, monkeypatch)
+            with pytest.raises(CatalogError, match="was lost"):
+                following.take_over(named)
+        assert generations(collection).live() == 1
+        assert [e.live for e in collection.catalog.generations("main").values()] == []
 
 
 def test_topics_that_are_merged_meanwhile_stay_one(collection):

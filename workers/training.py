@@ -53,6 +53,22 @@ def hand_over(collection: Collection, options: RetrainOptions) -> RetrainReport:
     return report
 
 
+def give_up(catalog: Catalog, collection: str) -> list[str]:
+    """End the retrain that is with workers, where none is at it; what it has done so far is kept for the next one.
+
+    Returns:
+        The run that was ended, if any.
+
+    Raises:
+        CatalogError: A worker has a slice of it in hand.
+    """
+    with catalog.lock(f"{collection}@retrain", "indexer retrain --give-up"):
+        runs = catalog.open_runs(collection, retrains=True)
+        for run in runs:
+            catalog.finish_run(run.id, "interrupted", run.counts, "Given up by hand.")
+    return [run.id for run in runs]
+
+
 def begin(settings: Settings, sender: Sender, collection: str) -> None:
     """Begin a retrain where a collection has drifted: what the schedule asks for."""
     from trainer.retrain.run import RetrainOptions

@@ -314,6 +314,7 @@ def _opened(app: App, settings: Settings, stack: ExitStack) -> Collection | Chec
 def _server(settings: Settings) -> Found:
     from contextlib import closing
 
+    from indexer.engines.elastic.checkup import problems_of_server
     from indexer.engines.elastic.privileges import FOUND, READ, lacking
     from indexer.engines.opening import connected
 
@@ -321,6 +322,7 @@ def _server(settings: Settings) -> Found:
         lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
         cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
         version = cluster.version()
+        problems = list(problems_of_server(cluster))
     about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"
     hint = "docs/elasticsearch.md has the roles of readers, writers and founders."
     if set(lacks) & set(READ):
@@ -331,6 +333,8 @@ def _server(settings: Settings) -> Found:
         )
     else:
         yield Check("server", "OK", about)
+    for problem in problems:
+        yield Check("server", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
 
 
 @_guarded("catalog")

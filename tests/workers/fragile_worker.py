@@ -5,9 +5,10 @@
 
 They look after things ten times as often as real ones: what waits in a test is the test.
 
-FRAGILE_SECONDS: that encoding a batch takes. FRAGILE_STEPS: of a training, a fifth of a second each, with a checkpoint
-after each; a slice lasts a second. A text with the word "killer" ends the process that encodes it at once, as
-a crash in native code would; one with "tagkiller" the process that tags it.
+FRAGILE_SECONDS: that encoding a batch takes. FRAGILE_STEPS: of a training, a fifth of a second each, with a
+checkpoint after each; a slice lasts a second. FRAGILE_FIRST: a batch for which there is a message from the
+beginning. A text with the word "killer" ends the process that encodes it at once, as a crash in native code would;
+one with "tagkiller" the process that tags it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from small_parts import PlainPreparer, WideHashEncoder
 
+from indexer.catalog import Catalog
 from indexer.settings import load_settings
 from models.registry import Registry
 from workers import maintaining, patience, process, sending, supervisor
@@ -79,6 +81,10 @@ def main(arguments):
 
     models.load.load_encoder = lambda *args, **kwargs: FragileEncoder()
     indexer.text.parallel.Preparer = FragilePreparer
+    if first := os.environ.get("FRAGILE_FIRST"):
+        settings = load_settings()
+        with Catalog.open(settings.database) as catalog:
+            sending.Sender(settings).send(catalog, sending.messages(arguments[0], "main", [first]))
     if arguments[0] == "train":
         with_small_trainings()
     return process.main(arguments)

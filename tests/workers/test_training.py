@@ -120,6 +120,23 @@ def test_what_nobody_works_on_gets_a_message_again(collection, steps):
     assert tray.messages == [run]
 
 
+def test_what_no_worker_is_at_can_be_given_up(collection, steps):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with (
+        collection.catalog.lock("main@retrain", "indexer worker"),
+        pytest.raises(CatalogError, match="is being written by indexer worker"),
+    ):
+        training.give_up(collection.catalog, "main")
+    assert training.give_up(collection.catalog, "main") == [run]
+    assert training.give_up(collection.catalog, "main") == []
+    tray = Tray()
+    tray.messages = [run]
+    work(collection, tray)  # a message that came late
+    assert steps == []
+    report = collection.retrain(RetrainOptions())
+    assert (report.run, report.resumed, steps) == (run, True, [1, 2, 3])
+
+
 def test_a_catalog_that_was_away_at_the_end_of_a_slice_is_no_death(collection, steps, monkeypatch):
     def ends_without_a_word(self, run, *, progress):
         self.catalog.detach_run(run, {"seconds": 5.0, "deaths": 1})

@@ -474,7 +474,8 @@ class Retrainer:
         if runs := self._catalog.open_runs(self._name):
             raise CatalogError(
                 f"Workers are indexing into collection '{self._name}'.",
-                hint="What was built is kept: run indexer retrain again when they are through.",
+                hint="What was built is kept: run indexer retrain again when they are through. Where no worker is left: "
+                "indexer index SOURCE --no-workers",
                 holder=runs[0].id,
             )
 

@@ -15,6 +15,7 @@ from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic import generations as generations_module
 from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.checkup import problems_of_server
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.elastic.rows import mention_id
@@ -267,10 +268,30 @@ def test_compacting_sweeps_up_mentions_that_no_document_names(engine):
     lost.pop("vector", None)
     engine._fresh.must([Action("index", engine.names.mentions, mention_id("a", "p-lost"), lost)])
     engine._fresh.must([Action("delete", engine.names.documents, "b")])
+    assert engine.wasteful()
     engine.compact()
+    assert not engine.wasteful()
     assert engine.document_frequencies(["p-x", "p-lost"]) == {"p-x": 1, "p-lost": 0}
     assert set(engine.changed_phrases()) == {"p-x", "p-lost"}
     assert [row.phrase_id for row in engine.mentions(["a", "b"])] == ["p-x"]
+
+
+def test_a_server_that_takes_no_writes_at_all_is_found_out(engine):
+    cluster = engine._cluster
+
+    def found() -> list[str]:
+        return [problem.found for problem in problems_of_server(cluster) if problem.fatal]
+
+    def block(on: bool | None) -> None:
+        settings = {"cluster.blocks.read_only_allow_delete": on}
+        cluster.ask(cluster.client.cluster.put_settings, persistent=settings)
+
+    assert found() == []
+    block(True)
+    try:
+        assert found() == ["the server takes no writes: cluster read-only / allow delete (api)"]
+    finally:
+        block(None)
 
 
 def test_mentions_say_whether_they_are_a_keyphrase(engine):

@@ -51,6 +51,7 @@ def test_a_pace_lets_so_many_a_second_go_by():
     pace(20)
     assert waited == pytest.approx([0.5, 2.5], abs=0.05)
     assert (pace.burst, Pace(None).burst, Pace(0.5).burst) == (10, 250, 1)
+    assert (pace.page, Pace(None).page, Pace(0.5).page, Pace(0.001).page) == (250, 250, 30, 1)
     Pace(None, waited.append)(10_000)
     assert len(waited) == 2
 

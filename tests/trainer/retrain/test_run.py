@@ -425,7 +425,7 @@ def test_workers_do_it_in_slices_of_one_run(collection, trained):
     assert (run.state, run.counts["reason"]) == ("running", "Stopped at mine.")
     with pytest.raises(CatalogError, match="Workers are at a retrain of 'main' since"):
         collection.retrain(RetrainOptions())
-    assert collection.work().idle  # no batch is on its way
+    assert collection.work().batches.documents == 0
     last = collection.go_on_with_retrain(begun.run, progress=no_progress)
     assert (last.verdict, last.resumed) == ("swapped", True)
     assert [run.state for run in collection.history()] == ["finished"]
