@@ -20,7 +20,7 @@ from services.guarded import Guarded
 from services.ports import wait_until
 from workers_site import PATIENCE, Site, articles, written
 
-pytestmark = needs("workers")
+pytestmark = needs("elasticsearch-8.19")
 
 ALL = ("prepare", "encode", "maintain")
 NUMBERS = count(1)
