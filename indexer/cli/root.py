@@ -26,6 +26,10 @@ SECTIONS = {
         "show": "indexer.cli.show:show",
         "keyphrases": "indexer.cli.keyphrases:keyphrases",
     },
+    "Show": {
+        "serve": "indexer.cli.serve:serve",
+        "keys": "indexer.cli.keys:keys",
+    },
     "Look after": {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",

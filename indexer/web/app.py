@@ -1,0 +1,113 @@
+"""The application: routes, errors, what every request passes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from indexer.errors import IndexerError
+from indexer.keys import Keys
+from indexer.log import get_logger
+from indexer.web import api, changes, problems, state, work
+from indexer.web.access import Access
+from indexer.web.guard import Guard
+from indexer.web.served import Served, ServedCollection
+from indexer.web.tasks import Tasks
+
+FORM = 10_000  # bytes around an uploaded file
+ABOUT = """Search a collection by words and by meaning, browse it by mined topics, and look things up by phrase.
+
+Errors are problem details (RFC 9457). Where keys are needed, send one as `Authorization: Bearer KEY`."""
+
+logger = get_logger(__name__)
+
+
+def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: float = 20.0) -> FastAPI:
+    """The page and the API of a collection; it is closed when the application ends.
+
+    Args:
+        keys: Who may do what; None where only this machine asks, and may do everything.
+        rate: Requests a second for each key.
+    """
+    served = Served(collection, Access(keys, rate=rate), Tasks())
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        threading.Thread(target=_warm, args=(collection,), name="warm", daemon=True).start()
+        yield
+        served.tasks.close()
+        collection.close()
+
+    app = FastAPI(
+        title="indexer",
+        version=version("indexer"),
+        description=ABOUT,
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        generate_unique_id_function=_operation,
+    )
+    app.state.served = served
+    for router in (api.router, changes.router, state.router):
+        app.include_router(router)
+    for kind in (IndexerError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _failed)
+    app.add_middleware(Guard, sizes=_sizes(served), local=keys is None, failed=_failed)
+    _describe(app)
+    return app
+
+
+def _warm(collection: ServedCollection) -> None:
+    """Load the encoder before somebody has to wait for it."""
+    try:
+        _ = collection.encoder
+    except IndexerError as error:
+        logger.error("encoder_not_loaded", reason=str(error), hint=error.hint)
+
+
+def _sizes(served: Served) -> dict[str, int]:
+    documents = 2 * served.collection.settings.max_document_bytes  # escapes need room too
+    return {
+        "/api/documents": documents,
+        "/api/keyphrases": 1_000_000,
+        "/api/files": work.LARGEST_FILE + FORM,
+    }
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    problem, headers = problems.described(error, request.state.request_id)
+    if problem.status == 503:
+        logger.warning("not_answered", reason=problem.detail)
+    return problems.answer(problem, headers)
+
+
+def _operation(route: APIRoute) -> str:
+    """Names of operations in the description: those of the functions."""
+    return route.name
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to the description of the API what the framework does not know: problems, and how keys are sent."""
+    made = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = made()
+            parts = found.setdefault("components", {})
+            parts.setdefault("schemas", {})["Problem"] = problems.Problem.model_json_schema()
+            parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            for path in found["paths"].values():
+                for operation in path.values():
+                    operation["security"] = [{"key": []}, {}]
+        return app.openapi_schema or made()
+
+    app.openapi = described  # type: ignore[method-assign]

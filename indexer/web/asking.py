@@ -1,0 +1,40 @@
+"""What requests ask for: filters, pages, limits, the same for the API and for the page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+from indexer.engines.base import Filter
+from indexer.search import DEEPEST, Mode, parse_filter
+
+MOST_CONDITIONS = 50
+MOST = 100  # rows of a list
+
+Words = Annotated[str, Query(max_length=2_000, description='Words, "exact phrases", begin* and -without.')]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="Rows of a page.")]
+Offset = Annotated[int, Query(ge=0, lt=DEEPEST, description="Rows to leave out before the page.")]
+Names = Annotated[list[str], Query(max_length=MOST_CONDITIONS)]
+Id = Annotated[str, Query(min_length=1, max_length=512)]
+
+
+def _filters(
+    topic: Annotated[
+        list[str], Query(description="Id, number or label; several: one of them.", max_length=50)
+    ] = [],  # noqa: B006
+    keyphrase: Annotated[list[str], Query(description="Several: one of them.", max_length=50)] = [],  # noqa: B006
+    where: Annotated[
+        list[str], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.", max_length=50)
+    ] = [],  # noqa: B006
+) -> list[Filter]:
+    return [
+        *(Filter("topic", "=", one) for one in topic),
+        *(Filter("keyphrase", "=", one) for one in keyphrase),
+        *(parse_filter(one) for one in where),
+    ]
+
+
+Filters = Annotated[list[Filter], Depends(_filters)]
+
+__all__ = ["MOST", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words"]
