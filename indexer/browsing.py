@@ -134,11 +134,21 @@ def _is_date(text: str) -> bool:
 
 
 def timeline(
-    engine: Engine, query: str, *, mode: Mode, filters: Sequence[Filter], field: str, absent: float
+    engine: Engine,
+    query: str,
+    *,
+    mode: Mode,
+    filters: Sequence[Filter],
+    field: str,
+    absent: float,
+    unit: str | None = None,
 ) -> Timeline | None:
     """How many documents that match there are in each stretch of time; None where dates are too many, or none.
 
     Conditions on the date itself are left out, so that the others stay in sight.
+
+    Args:
+        unit: A key of PRECISION; None chooses one by how far the dates reach.
     """
     words = None if mode == "meaning" else _words(engine, query, filters, absent)
     held = tuple(condition for condition in filters if condition.field != field)
@@ -146,7 +156,7 @@ def timeline(
     counted = [(at, number) for at, number in engine.search(request).facets[field] if _is_date(at)]
     if not counted or len(counted) == MOST_DATES:
         return None
-    unit = _unit([at for at, _ in counted])
+    unit = unit or _unit([at for at, _ in counted])
     by_start: Counter[str] = Counter()
     for at, number in counted:
         by_start[at[: PRECISION[unit]]] += number

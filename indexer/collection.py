@@ -377,7 +377,13 @@ class Collection:
         )
 
     def timeline(
-        self, query: str, field: str, *, mode: Mode = "both", filters: Sequence[Filter] = ()
+        self,
+        query: str,
+        field: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        unit: str | None = None,
     ) -> Timeline | None:
         """How many documents that match there are in each year, month or day; None where a field has no dates."""
         self._check_fields([*(f.field for f in filters), field])
@@ -388,6 +394,7 @@ class Collection:
             filters=[self._resolved(f) for f in filters],
             field=field,
             absent=self.settings.absent_weight,
+            unit=unit,
         )
 
     def field_kinds(self) -> FieldKinds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -49,6 +50,8 @@ FRAGMENTS_SHOWN = 2
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Which page.")
 @click.option("--all", "everything", is_flag=True,
               help="List all documents with the words, without an end; with --json.")  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write all documents with the words to a file: .csv, .jsonl or .parquet.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Say of each document what it was found by.")
 @json_option
 @pass_app
@@ -61,6 +64,7 @@ def search(
     limit: int,
     page: int,
     everything: bool,
+    output: Path | None,
     why: bool,
     as_json: bool,
 ) -> None:
@@ -77,7 +81,11 @@ def search(
       indexer search 'robots that learn' --topic robotics --where 'year>=2015' --why
       indexer search --facet label --limit 1
       indexer search wind --all --json > all.json
+      indexer search wind --output found.csv
     """
+    if output:
+        _save(app, " ".join(query), filters, output)
+        return
     if everything:
         if not as_json or mode == "meaning":
             raise click.UsageError(
@@ -185,6 +193,16 @@ def _facet(facet: Facet) -> str:
         for value, label, number in facet.values
     ]
     return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
+
+
+def _save(app: App, query: str, filters: Sequence[Filter], output: Path) -> None:
+    from indexer.exports import hit_columns, hit_rows, save, writer_for
+
+    write = writer_for(output)
+    with app.collection() as collection:
+        labels = plain.labels_of(collection.topics())
+        rows = hit_rows(collection.scan(query, filters=filters), labels)
+        save(output, write(rows, hit_columns(collection.engine.fields())))
 
 
 def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:

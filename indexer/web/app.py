@@ -10,16 +10,19 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import APIRoute
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from indexer.errors import IndexerError
 from indexer.keys import Keys
 from indexer.log import get_logger
-from indexer.web import api, changes, problems, state, work
+from indexer.web import api, changes, downloads, problems, state, work
 from indexer.web.access import Access
 from indexer.web.guard import Guard
+from indexer.web.pages import documents, operations, search, session, topics
+from indexer.web.pages.rendering import link
 from indexer.web.served import Served, ServedCollection
 from indexer.web.tasks import Tasks
 
@@ -57,8 +60,10 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
         generate_unique_id_function=_operation,
     )
     app.state.served = served
-    for router in (api.router, changes.router, state.router):
-        app.include_router(router)
+    views = (search, topics, documents, operations, session)
+    for part in (api, changes, state, downloads, *views):
+        app.include_router(part.router)
+    app.mount("/static", StaticFiles(packages=[("indexer.web", "static")]))
     for kind in (IndexerError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
     app.add_middleware(Guard, sizes=_sizes(served), local=keys is None, failed=_failed)
@@ -80,6 +85,7 @@ def _sizes(served: Served) -> dict[str, int]:
         "/api/documents": documents,
         "/api/keyphrases": 1_000_000,
         "/api/files": work.LARGEST_FILE + FORM,
+        "/operations/files": work.LARGEST_FILE + FORM,
     }
 
 
@@ -87,7 +93,12 @@ def _failed(request: Request, error: Exception) -> Response:
     problem, headers = problems.described(error, request.state.request_id)
     if problem.status == 503:
         logger.warning("not_answered", reason=problem.detail)
-    return problems.answer(problem, headers)
+    if problems.for_programs(request):
+        return problems.answer(problem, headers)
+    if problem.status == 401 and request.method == "GET":
+        here = f"{request.url.path}?{request.url.query}".rstrip("?")
+        return RedirectResponse(link("/login", next=here), 303)
+    return session.failed(request, request.app.state.served, problem)
 
 
 def _operation(route: APIRoute) -> str:

@@ -80,7 +80,9 @@ class Guard:
                 own["X-Request-ID"] = request_id
                 for name, value in HEADERS.items():
                     own.setdefault(name, value)
-                own.setdefault("Cache-Control", "no-store")
+                # Addresses of our files change when the files do.
+                kept = scope["path"].startswith("/static/") and status == 200
+                own.setdefault("Cache-Control", "public, max-age=31536000, immutable" if kept else "no-store")
             await send(message)
 
         with bound_contextvars(request=request_id):

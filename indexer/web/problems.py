@@ -20,6 +20,7 @@ from indexer.errors import (
     InputError,
     NotFound,
     QueryError,
+    SettingsError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -33,6 +34,7 @@ STATUS: tuple[tuple[type[IndexerError], int], ...] = (
     (CatalogError, 503),
     (BrokerUnavailable, 503),
     (BackendUnavailable, 503),
+    (SettingsError, 501),
 )
 
 
