@@ -183,6 +183,10 @@ class Collection:
 
         return read_ranker(Registry(self.settings.home).get(self.settings.bundle))
 
+    @cached_property
+    def _preparer(self) -> Preparer:
+        return Preparer(self.settings.tagger)
+
     # -- indexing -------------------------------------------------------------------------------------------
 
     @on_live_vectors
@@ -499,7 +503,7 @@ class Collection:
 
     def keyphrases(self, document: Document, *, limit: int | None = None) -> tuple[Keyphrase, ...]:
         """Keyphrases of one text, the absent ones last; nothing is stored, and what the collection knows is not used."""
-        prepared = Preparer(self.settings.tagger).prepare([document])
+        prepared = self._preparer.prepare([document])
         encoded = encode_documents(self.encoder, [document], prepared)[0]
         ranker = self.encoder.ranker
         found = mined(document, encoded, self.encoder.bundle, "", limit or self.settings.keyphrases, ranker)

@@ -28,6 +28,7 @@ SECTIONS = {
     },
     "Show": {
         "serve": "indexer.cli.serve:serve",
+        "report": "indexer.cli.report:report",
         "keys": "indexer.cli.keys:keys",
     },
     "Look after": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -45,7 +45,7 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        threading.Thread(target=_warm, args=(collection,), name="warm", daemon=True).start()
+        collection.warm()
         yield
         served.tasks.close()
         collection.close()
@@ -71,14 +71,6 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
     return app
 
 
-def _warm(collection: ServedCollection) -> None:
-    """Load the encoder before somebody has to wait for it."""
-    try:
-        _ = collection.encoder
-    except IndexerError as error:
-        logger.error("encoder_not_loaded", reason=str(error), hint=error.hint)
-
-
 def _sizes(served: Served) -> dict[str, int]:
     documents = 2 * served.collection.settings.max_document_bytes  # escapes need room too
     return {
@@ -91,6 +83,8 @@ def _sizes(served: Served) -> dict[str, int]:
 
 def _failed(request: Request, error: Exception) -> Response:
     problem, headers = problems.described(error, request.state.request_id)
+    if problem.status == 405:
+        headers["Allow"] = ", ".join(_methods(request)) or headers["Allow"]
     if problem.status == 503:
         logger.warning("not_answered", reason=problem.detail)
     if problems.for_programs(request):
@@ -99,6 +93,13 @@ def _failed(request: Request, error: Exception) -> Response:
         here = f"{request.url.path}?{request.url.query}".rstrip("?")
         return RedirectResponse(link("/login", next=here), 303)
     return session.failed(request, request.app.state.served, problem)
+
+
+def _methods(request: Request) -> list[str]:
+    """What a path of the API may be asked for with: the framework names one route's methods only."""
+    paths = request.app.openapi()["paths"]
+    fitting = (p for p in paths if re.fullmatch(re.sub(r"\{[^}]+\}", ".+", p), request.url.path))
+    return sorted({method.upper() for path in fitting for method in paths[path]})
 
 
 def _operation(route: APIRoute) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Query
+from pydantic import StringConstraints
 
 from indexer.engines.base import Filter
+from indexer.errors import QueryError
 from indexer.search import DEEPEST, Mode, parse_filter
 
 MOST_CONDITIONS = 50
@@ -19,15 +21,21 @@ Names = Annotated[list[str], Query(max_length=MOST_CONDITIONS)]
 Id = Annotated[str, Query(min_length=1, max_length=512)]
 
 
+Value = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Condition = Annotated[
+    str, StringConstraints(pattern=r"^\s*[\w.\-]+\s*(!=|<=|>=|=|<|>)\s*\S", max_length=1_000)
+]
+
+
 def _filters(
-    topic: Annotated[
-        list[str], Query(description="Id, number or label; several: one of them.", max_length=50)
-    ] = [],  # noqa: B006
-    keyphrase: Annotated[list[str], Query(description="Several: one of them.", max_length=50)] = [],  # noqa: B006
+    topic: Annotated[list[Value], Query(description="Id, number or label; several: one of them.")] = [],  # noqa: B006
+    keyphrase: Annotated[list[Value], Query(description="Several: one of them.")] = [],  # noqa: B006
     where: Annotated[
-        list[str], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.", max_length=50)
+        list[Condition], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.")
     ] = [],  # noqa: B006
 ) -> list[Filter]:
+    if len(topic) + len(keyphrase) + len(where) > MOST_CONDITIONS:
+        raise QueryError(f"There are more than {MOST_CONDITIONS} conditions.")
     return [
         *(Filter("topic", "=", one) for one in topic),
         *(Filter("keyphrase", "=", one) for one in keyphrase),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Response, UploadFile
 
 from indexer.cli import plain
+from indexer.errors import QueryError
 from indexer.web import schemas, work
 from indexer.web.access import Admin, Reader, Writer
 from indexer.web.api import TopicPath
@@ -15,7 +16,7 @@ from indexer.web.problems import Refusal, documented
 from indexer.web.served import Served, Shared
 from indexer.web.tasks import Task
 
-router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503))
+router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 413, 415, 422, 429, 503))
 
 MOST_DOCUMENTS = 1_000  # in one request
 
@@ -45,7 +46,10 @@ def add_file(served: Shared, writer: Writer, response: Response, file: UploadFil
 @router.patch("/topics/{id}", response_model=schemas.Topic)
 def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
     """Give a topic a name by hand; it stays through every later run."""
-    return plain.topic(served.collection.rename_topic(name, wanted.label))
+    try:
+        return plain.topic(served.collection.rename_topic(name, wanted.label))
+    except QueryError as error:  # another topic has it
+        raise Refusal(409, str(error), hint=error.hint) from error
 
 
 @router.post("/retry", response_model=schemas.Task, status_code=202)

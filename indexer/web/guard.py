@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from indexer.log import get_logger
+from indexer.web import metrics
 from indexer.web.problems import Refusal
 
 REQUEST_ID = re.compile(r"[\w.-]{1,64}")
@@ -97,6 +98,9 @@ class Guard:
                     raise  # half of the answer is gone already
                 await self._failed(Request(scope), error)(scope, receive, answer)
             seconds = round(time.perf_counter() - start, 4)
+            route = getattr(scope.get("route"), "path", "other")  # not the path: of those there are many
+            metrics.REQUESTS.labels(route, str(status)).inc()
+            metrics.REQUEST_SECONDS.labels(route).observe(seconds)
             logger.info("request", method=scope["method"], path=scope["path"], status=status, seconds=seconds)
 
     def _check(self, method: str, headers: Headers) -> None:

@@ -12,7 +12,6 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, g
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from indexer import metrics as counted
 from indexer.collection import Collection
 from indexer.drift import Drift
 
@@ -25,8 +24,6 @@ REQUEST_SECONDS = Histogram(
     ["route"],
     buckets=(0.003, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5),
 )
-
-__all__ = ["CONTENT_TYPE", "REQUESTS", "REQUEST_SECONDS", "counted", "exposed"]
 
 
 class CollectionFigures(Collector):

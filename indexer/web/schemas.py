@@ -261,7 +261,7 @@ class NewDocument(Taken):
 
 
 class NewLabel(Taken):
-    label: Annotated[str, Field(min_length=1, max_length=200)]
+    label: Annotated[str, Field(max_length=200, pattern=r"\S")]
 
 
 class Retrain(Taken):

@@ -14,10 +14,14 @@ from indexer.browsing import FieldKinds
 from indexer.collection import Collection
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
+from indexer.errors import IndexerError
+from indexer.log import get_logger
 from indexer.web.access import Access
 from indexer.web.tasks import Tasks
 
 KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for
+
+logger = get_logger(__name__)
 
 
 class ServedCollection(Collection):
@@ -42,10 +46,21 @@ class ServedCollection(Collection):
         """Whether the encoder is there: a search by meaning need not wait for it."""
         return "encoder" in self.__dict__
 
+    def warm(self) -> None:
+        """Load the encoder in a thread, before somebody has to wait for it."""
+        threading.Thread(target=self._load, name="warm", daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            _ = self.encoder
+        except IndexerError as error:
+            logger.error("encoder_not_loaded", reason=str(error), hint=error.hint)
+
     def _open_again(self) -> None:
         with self._lock:
             if self._engine.superseded():
                 super()._open_again()
+        self.warm()
 
     def _leave(self, engine: Engine) -> None:
         if self._before is not None:

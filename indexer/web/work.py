@@ -40,8 +40,8 @@ def add_documents(served: Served, documents: Sequence[Mapping[str, Any]]) -> Tas
     path = folder / "documents.jsonl"
     try:
         with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-            for number, document in enumerate(documents, 1):
-                stream.write(json.dumps(_record(document, number), ensure_ascii=True) + "\n")
+            lines = (json.dumps(_record(document, number)) for number, document in enumerate(documents, 1))
+            stream.writelines(f"{line}\n" for line in dict.fromkeys(lines))  # the same twice is one
         limit = ReadOptions(max_bytes=served.collection.settings.max_document_bytes)
         for item in read([path], limit):
             if isinstance(item, InputError):

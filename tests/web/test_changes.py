@@ -35,6 +35,7 @@ def test_several_at_once_and_the_same_again(client):
     some = [{"id": f"n{i}", "text": f"The stock market number {i}."} for i in range(3)]
     assert posted(client, "/api/documents", json=some)["result"]["new"] == 3
     assert posted(client, "/api/documents", json=some)["result"]["unchanged"] == 3
+    assert posted(client, "/api/documents", json=[{"text": "Twice."}] * 2)["result"]["new"] == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_topic_is_renamed(client):
     assert answer.json() == {**topic, "label": "Waves and ice", "named_by_hand": True}
     assert client.get("/api/topics").json()[0]["label"] == "Waves and ice"
     other = client.get("/api/topics").json()[1]["id"]
-    assert client.patch(f"/api/topics/{other}", json={"label": "waves and ice"}).status_code == 400
+    assert client.patch(f"/api/topics/{other}", json={"label": "waves and ice"}).status_code == 409
 
 
 def test_a_retrain_is_asked_for_with_its_options(client, monkeypatch):

@@ -125,7 +125,7 @@ def test_a_condition_on_any_field(web):
 
 def test_why_says_ranks_and_phrases(web):
     why = one(seen(web, "/?q=sea+ice&why=1"), "(//div[@class='why'])[1]")
-    assert re.match(r"Found by words, as number \d+ and by meaning, \d+\.", text(why))
+    assert re.match(r"Number \d+ by words and number \d+ by meaning\.", text(why))
     assert "sea ice 1.00" in text(why)
     assert seen(web, "/?q=sea+ice").xpath("//div[@class='why']") == []
 

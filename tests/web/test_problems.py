@@ -12,7 +12,7 @@ import pytest
         ("/api/search?limit=many", 422, "limit"),
         ("/api/search?mode=guess", 422, "mode"),
         ("/api/search?offset=9999&limit=10", 400, "10,000"),
-        ("/api/search?where=year", 400, "year"),
+        ("/api/search?where=year", 422, "where"),
         ("/api/search?where=subjekt=x", 400, "subjekt"),
         ("/api/search?facet=nothing", 400, "nothing"),
         ("/api/search?topic=t-999999", 404, "t-999999"),
@@ -44,6 +44,7 @@ def test_another_method_is_refused_with_those_that_there_are(web):
     answer = web.delete("/api/topics")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
     assert answer.json()["title"] == "Method Not Allowed"
+    assert web.put("/api/topics/t-000001").headers["allow"] == "GET, PATCH"
 
 
 def test_what_nobody_expected_is_told_without_details(web, monkeypatch):
