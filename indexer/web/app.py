@@ -98,7 +98,7 @@ def _failed(request: Request, error: Exception) -> Response:
 def _methods(request: Request) -> list[str]:
     """What a path of the API may be asked for with: the framework names one route's methods only."""
     paths = request.app.openapi()["paths"]
-    fitting = (p for p in paths if re.fullmatch(re.sub(r"\{[^}]+\}", ".+", p), request.url.path))
+    fitting = (p for p in paths if re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", p), request.url.path))
     return sorted({method.upper() for path in fitting for method in paths[path]})
 
 
