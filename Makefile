@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BENCH_BIN := .venv-bench/bin
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist loadgroup
 BENCH_ARGS ?=
 DATA ?= data
 TABLES_ARGS ?=
@@ -11,7 +11,7 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test live check format bench tables bundle lock clean
+.PHONY: help demo test live services check format bench tables bundle lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,11 +19,14 @@ help:  ## list the targets
 demo: .venv/installed  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
 	@$(BIN)/indexer demo
 
-test: .venv/installed  ## run the fast tests
+test: .venv/installed $(if $(REQUIRE_SERVICES),services)  ## run the fast tests; with REQUIRE_SERVICES=1 the live ones too
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
 live: .venv/installed  ## run the tests that need real servers, which they start themselves
-	@$(BIN)/pytest -m live
+	@$(BIN)/pytest -m live $(PYTEST_ARGS)
+
+services: .venv/installed  ## install what these servers need, by apt, as root
+	@PYTHONPATH=tests $(BIN)/python -m services.install
 
 check: .venv/installed  ## check format, lint and types, then run the fast tests
 	@$(BIN)/ruff format --check .

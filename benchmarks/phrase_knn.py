@@ -2,10 +2,10 @@
 
     python -m benchmarks.phrase_knn --engine http://localhost:9200 --home .indexer
 
-Takes the phrase rows of a collection of the embedded engine, puts them into one index for each way of searching, and
-asks with phrases of the collection, drawn with a fixed seed and moved a little, so that no query is a row. Recall@10
-counts a row as right when its exact score is not below the tenth best one: equal scores count as equal. Latency is of
-single searches of 8 clients at once.
+Takes the phrase rows of a collection, of the embedded engine unless `--source` names a server, puts them into one index
+for each way of searching, and asks with phrases of the collection, drawn with a fixed seed and moved a little, so that no
+query is a row. Recall@10 counts a row as right when its exact score is not below the tenth best one: equal scores count
+as equal. Latency is of single searches of 8 clients at once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
 from indexer.batches import batches
-from indexer.engines.local import LocalEngine
-from indexer.engines.local.generations import live_folder
+from indexer.collection import Collection
+from indexer.engines.base import Engine
 
 INDEX = "bench-knn"
 K = 10
@@ -48,18 +49,19 @@ def main() -> None:
     parser.add_argument(
         "--engine", required=True, help="URL of an Elasticsearch; indices bench-knn-* are made and removed"
     )
-    parser.add_argument(
-        "--home", type=Path, required=True, help="home with a collection of the embedded engine"
-    )
+    parser.add_argument("--source", default="local", help="engine that the collection is in")
+    parser.add_argument("--home", type=Path, required=True, help="home of the collection")
     parser.add_argument("--collection", default="main")
-    parser.add_argument("--dims", type=int, default=384)
+    parser.add_argument("--most", type=int, default=10**9, help="phrases to take at most")
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--candidates", type=int, default=200, help="rows that a graph search looks at")
     arguments = parser.parse_args()
-    vectors = phrase_vectors(arguments.home / "collections" / arguments.collection, arguments.dims)
+    opened = {"home": arguments.home, "engine": arguments.source, "collection": arguments.collection}
+    with Collection.open(create=False, **opened) as collection:
+        vectors = phrase_vectors(collection.engine, arguments.most)
     queries = moved(vectors, arguments.queries)
     least = tenth_best(vectors, queries)
-    print(f"{len(vectors):,} phrases of {arguments.dims} numbers, {len(queries)} queries, k {K}, "
+    print(f"{len(vectors):,} phrases of {vectors.shape[1]} numbers, {len(queries)} queries, k {K}, "
           f"{arguments.candidates} candidates, {CLIENTS} clients")  # fmt: skip
     print(f"{'way':<30}{'recall@10':>10}{'p50 ms':>9}{'p99 ms':>9}{'MB':>8}{'load s':>8}")
     client = Elasticsearch(arguments.engine, request_timeout=120)
@@ -84,13 +86,10 @@ def main() -> None:
     client.indices.delete(index=f"{INDEX}-{made}")
 
 
-def phrase_vectors(root: Path, dims: int) -> np.ndarray:
+def phrase_vectors(engine: Engine, most: int) -> np.ndarray:
     """float32 [phrases, dims], each of length 1."""
-    engine = LocalEngine(live_folder(root), dims, read_only=True)
-    try:
-        found = [row.vector for ids in batches(engine.phrase_ids(), 1_000) for row in engine.phrases(ids)]
-    finally:
-        engine.close()
+    ids = islice(engine.phrase_ids(), most)
+    found = [row.vector for some in batches(ids, 1_000) for row in engine.phrases(some)]
     return np.stack(found).astype(np.float32)
 
 

@@ -58,6 +58,7 @@ class TopicDetails:
     """A topic with documents that stand for it and its history."""
 
     topic: Topic
+    others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
     documents: tuple[StoredDocument, ...]  # heaviest first
     special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
     history: TopicHistory
@@ -88,6 +89,7 @@ class WorkStatus:
         left: Documents that are stored and not mined.
         mined: By the runs that are not finished.
         runs: Those.
+        retrains: That workers do.
     """
 
     batches: Work
@@ -95,11 +97,12 @@ class WorkStatus:
     left: int
     mined: int
     runs: tuple[Run, ...]
+    retrains: tuple[Run, ...]
 
     @property
     def idle(self) -> bool:
         """Nothing is on its way, and no run waits for its end."""
-        return not (self.batches.documents or self.runs)
+        return not (self.batches.documents or self.runs or self.retrains)
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class Status:
     bundle: str
     last_runs: tuple[Run, ...]
     lock: str  # who is writing now, or ""
+    retraining: str  # who retrains or rolls back now, or ""
     work: WorkStatus
     drift: Drift
     worth_a_retrain: bool

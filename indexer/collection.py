@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
@@ -56,7 +56,7 @@ from indexer.search import Facet, Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.succession import settle
 from indexer.text import Preparer
-from indexer.topic_names import topic_history, topic_id
+from indexer.topic_names import topic_history, topic_ids
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
@@ -273,6 +273,9 @@ class Collection:
     ) -> Iterator[EnrichReport]:
         """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
 
+        Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
+        servers that are away are waited for, but not in the first look.
+
         Args:
             every: Seconds between two looks.
 
@@ -295,7 +298,8 @@ class Collection:
     def _enriching(self, index: str, options: EnrichOptions, progress: Progress) -> Enriching:
         from indexer.enriching import Enriching
 
-        return Enriching(self.settings, self._pipeline(progress), index, options, progress)
+        pipeline = partial(self._pipeline, progress)
+        return Enriching(self.settings, self.catalog, pipeline, index, options, progress)
 
     def _pipeline(self, progress: Progress) -> Pipeline:
         return Pipeline(
@@ -420,10 +424,12 @@ class Collection:
                 )
 
     def _resolved(self, condition: Filter) -> Filter:
-        """A topic may be named by its id or its label; a retired id stands for its successors."""
+        """A topic may be named by its id or its label; a retired id stands for all its successors."""
         if condition.field != "topic":
             return condition
-        return Filter("topic", condition.operator, self.topic_id(str(condition.value)))
+        named = condition.value if isinstance(condition.value, list) else [condition.value]
+        ids = [id_ for name in named for id_ in self._topic_ids(str(name))]
+        return Filter("topic", condition.operator, ids[0] if len(ids) == 1 else ids)
 
     @on_live_vectors
     def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
@@ -520,20 +526,24 @@ class Collection:
         return self.engine.topics()
 
     def topic_id(self, name: str) -> str:
-        """The id of a live topic by id, number or label. A retired id leads to its successor.
+        """The id of a live topic by id, number or label. A retired id leads to its successor that is most alike.
 
         Raises:
             NotFound: There is no such topic; the message lists near ones.
         """
-        return topic_id(name, self.engine.topics(), self.catalog, self.name)
+        return self._topic_ids(name)[0]
+
+    def _topic_ids(self, name: str) -> list[str]:
+        return topic_ids(name, self.engine.topics(), self.catalog, self.name)
 
     def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
         """A topic by id or label, with the documents that stand for it and its history."""
-        id_ = self.topic_id(name)
-        topic = next(t for t in self.engine.topics() if t.id == id_)
+        id_, *others = self._topic_ids(name)
+        topics = {topic.id: topic for topic in self.engine.topics()}
         leading = self.engine.topic_documents(id_, limit=documents)
         return TopicDetails(
-            topic=topic,
+            topic=topics[id_],
+            others=tuple(topics[other] for other in others),
             documents=tuple(self.engine.documents(leading.ids)),
             special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
             history=self.topic_history(id_),
@@ -562,24 +572,29 @@ class Collection:
         self.document(document_id)
         return explain(self.engine, self.catalog, self.name, document_id)
 
+    @on_live_vectors
     def rename_topic(self, name: str, label: str) -> Topic:
         """Give a topic a name by hand; it stays through every later run.
 
         Raises:
             QueryError: The name is empty, or another topic has it.
+            CatalogError: Somebody is writing to the collection.
         """
         label = " ".join(label.split())
-        id_ = self.topic_id(name)
-        topics = self.engine.topics()
         if not label:
             raise QueryError("The new name of a topic must not be empty.")
-        if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
-            raise QueryError(
-                f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
-            )
-        self.catalog.rename_topic(self.name, id_, label)
-        renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
-        self.engine.write_topics(renamed)
+        with self.catalog.lock(self.name, "indexer topics rename"):
+            settle(self.settings, self.catalog)
+            check_live(self.engine)
+            id_ = self.topic_id(name)
+            topics = self.engine.topics()
+            if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
+                raise QueryError(
+                    f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
+                )
+            self.catalog.rename_topic(self.name, id_, label)
+            renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
+            self.engine.write_topics(renamed)
         return next(t for t in renamed if t.id == id_)
 
     @on_live_vectors
@@ -615,6 +630,7 @@ class Collection:
 
     # -- retraining -----------------------------------------------------------------------------------------
 
+    @on_live_vectors
     def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
         """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
 
@@ -623,11 +639,13 @@ class Collection:
         with self._retrainer(progress) as retrainer:
             return retrainer.run(options)
 
+    @on_live_vectors
     def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
         """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
         with self._retrainer(no_progress) as retrainer:
             return retrainer.begin(options)
 
+    @on_live_vectors
     def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
         """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
         with self._retrainer(progress) as retrainer:
@@ -638,10 +656,11 @@ class Collection:
         from indexer.engines.opening import open_generations
         from trainer.retrain.run import Retrainer
 
+        engine = self.engine  # before the settings, which may change with it
         with closing(open_generations(self.settings)) as generations:
             yield Retrainer(
                 self.settings,
-                self.engine,
+                engine,
                 generations,
                 self.catalog,
                 self._encoder_of,
@@ -659,16 +678,22 @@ class Collection:
             switched: Told when searches see it; what is left then is mining.
         """
         from indexer.engines.opening import open_generations
+        from models.fetching import fetch
         from models.ranker import read_ranker
         from models.registry import Registry
 
         registry = Registry(self.settings.home)
+
+        def check_bundle(name: str) -> None:
+            fetch(self.settings, name)
+            registry.get(name)
+
         with closing(open_generations(self.settings)) as generations:
             rollback = Rollback(
                 self.settings,
                 generations,
                 self.catalog,
-                registry.get,
+                check_bundle,
                 self._encoder_of,
                 lambda bundle: read_ranker(registry.get(bundle)),
                 taggers=TAGGERS,
@@ -703,7 +728,8 @@ class Collection:
         """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
         drift = latest(self.catalog, self.name)
-        holder = self.catalog.lock_holder(self.name)
+        holders = [self.catalog.lock_holder(name) for name in (self.name, f"{self.name}@retrain")]
+        lock, retraining = (f"{h.owner} (pid {h.pid} on {h.host})" if h else "" for h in holders)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
         ]
@@ -716,14 +742,15 @@ class Collection:
             topics=info.topics,
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
-            lock=f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else "",
+            lock=lock,
+            retraining=retraining,
             work=self.work(),
             drift=drift,
             worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
     def work(self) -> WorkStatus:
-        """What is with the workers: batches, queues, runs that go on."""
+        """What is with the workers: batches, queues, runs and retrains that go on."""
         runs = self.catalog.open_runs(self.name)
         queues: dict[str, int | None] = {}
         if self.settings.broker:
@@ -736,6 +763,7 @@ class Collection:
             left=self.catalog.count(self.name)["stored"],
             mined=sum(run.counts.get("mined", 0) for run in runs),
             runs=tuple(runs),
+            retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
         )
 
     def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
@@ -745,8 +773,10 @@ class Collection:
 
 def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
     """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
+    from models.fetching import fetch
     from models.registry import Registry
 
     if bundle := live_bundle(settings):
         settings = settings.model_copy(update={"bundle": bundle})
+        fetch(settings, bundle)
     return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

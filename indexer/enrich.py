@@ -62,6 +62,11 @@ class Pace:
         """How many may go at once."""
         return BURST if self._per_second is None else max(1, min(BURST, int(self._per_second)))
 
+    @property
+    def page(self) -> int:
+        """How many may be read at once, so that the server does not forget meanwhile what is being read."""
+        return BURST if self._per_second is None else max(1, min(BURST, int(60 * self._per_second)))
+
     def __call__(self, documents: int) -> None:
         """Wait until so many more may have gone by."""
         self._done += documents
@@ -112,7 +117,7 @@ class Enricher:
         self._pipeline.remove_missing([self._root], report)
         self._pipeline.mine(report)
         self._pipeline.finish(report, topics, refit=refit)
-        self._settle(self._write_back(self._documents.scan(), report, first=True), report)
+        self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
 
     def some(self, rows: Iterable[UserRow], gone: Iterable[str], report: EnrichReport) -> None:
         """Bring these documents up to date, and take those out that are gone."""
@@ -126,7 +131,7 @@ class Enricher:
 
     def take_back(self) -> int:
         """Remove our object from all documents that have it; returns how many had it."""
-        return self._documents.take_back(self._pace)
+        return self._documents.take_back(self._pace, self._pace.page)
 
     def forget_all(self) -> None:
         """Let the ledger forget all documents, so that the next run begins anew."""
@@ -228,6 +233,7 @@ class Enricher:
     def _write(
         self, wanted: list[tuple[UserRow, dict[str, Any]]], report: EnrichReport, again: dict[str, str | None]
     ) -> None:
+        self._catalog.check_locks()
         failures = self._documents.write(wanted)
         places = {row.id: row.routing for row, _ in wanted}
         for failure in failures:
@@ -265,9 +271,8 @@ class Watcher:
         self._catalog = catalog
         self._collection = collection
         self._marks = documents.marks()
-        self._difference: int | None = (
-            None  # of what is in the index and in the ledger, when they were last compared
-        )
+        # When ids were last compared: documents that are in the index and not in the ledger, and deletions so far.
+        self._compared: tuple[int, int] | None = None
 
     def look(self) -> tuple[list[UserRow], list[str]]:
         """Documents to bring up to date, and ids of those that are gone."""
@@ -278,17 +283,21 @@ class Watcher:
             known = self._catalog.ledger(self._collection, [row.id for row in some])
             rows += [row for row in some if not (row.up_to_date and _is_known(row, known))]
         self._marks = marks
-        return rows, self._gone({row.id for row in rows})
+        return rows, self._gone([row.id for row in rows], marks.deletions)
 
-    def _gone(self, coming: set[str]) -> list[str]:
-        """Deleted documents leave no trace that can be searched for: ids are compared when the numbers are not right."""
-        root = f"{self._documents.index.source}/"
-        ledger = set(self._catalog.ids(self._collection, source_prefix=root))
-        difference = self._documents.count() - len(ledger | coming)
-        if difference == self._difference:
+    def _gone(self, coming: list[str], deletions: int) -> list[str]:
+        """Deleted documents leave no trace that can be searched for: ids are compared when the numbers are not right.
+
+        Deletions are counted by the server, from 0 after its restart; so documents are counted, too.
+        """
+        new = len(set(coming) - self._catalog.ledger(self._collection, coming).keys())
+        known = sum(self._catalog.count(self._collection).values()) + new
+        difference = self._documents.count() - known
+        if (difference, deletions) == self._compared:
             return []
+        ledger = set(self._catalog.ids(self._collection))
         gone = sorted(ledger - set(self._documents.ids()))
-        self._difference = difference + len(gone)
+        self._compared = difference + len(gone), deletions
         return gone
 
 

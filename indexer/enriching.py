@@ -7,27 +7,49 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from indexer.engines.elastic.user_documents import UserDocuments
+from indexer.catalog.repository import Catalog
+from indexer.engines.base import Engine
+from indexer.engines.elastic.user_documents import UserDocuments, UserRow
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.engines.opening import connected, open_generations
 from indexer.enrich import Enricher, EnrichReport, Pace, Watcher, must_be_elastic
+from indexer.errors import CatalogError, EngineUnavailable, Superseded
+from indexer.log import get_logger
 from indexer.pipeline import Pipeline
 from indexer.progress import Progress
 from indexer.runs import check_live, recorded, undisturbed
 from indexer.settings import Settings
-from indexer.succession import settle
+from indexer.succession import building, remove_generation, settle
+
+PASSING = (
+    CatalogError,
+    EngineUnavailable,
+    Superseded,
+)  # somebody else writes, is restarted, or has taken over
+
+logger = get_logger(__name__)
 
 
 class Enriching:
-    """The runs that `Collection` describes; each is recorded, under the lock of the collection."""
+    """The runs that `Collection` describes; each is recorded, under the lock of the collection.
+
+    Args:
+        pipeline: Makes one for the generation that is live now.
+    """
 
     def __init__(
-        self, settings: Settings, pipeline: Pipeline, index: str, options: EnrichOptions, progress: Progress
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        pipeline: Callable[[], Pipeline],
+        index: str,
+        options: EnrichOptions,
+        progress: Progress,
     ) -> None:
         self._settings = settings
+        self._catalog = catalog
         self._pipeline = pipeline
-        self._catalog = pipeline.catalog
-        self._collection = pipeline.collection
+        self._collection = settings.collection
         self._index = index
         self._options = options
         self._progress = progress
@@ -39,32 +61,68 @@ class Enriching:
         return report
 
     def watch(self, every: float, pause: Callable[[float], None]) -> Iterator[EnrichReport]:
-        """Bring all up to date, then look every so many seconds for what was written or deleted meanwhile."""
+        """Bring all up to date, then look every so many seconds for what was written or deleted meanwhile.
+
+        After another generation has taken over, or topics were renamed or merged, all is looked through again; also
+        when a look failed for a reason that passes: what it had found is not known any more.
+        """
         with self._documents() as documents:
             watcher = Watcher(documents, self._catalog, self._collection)
             yield self.all()
+            told: object = self._topics()
             while True:
                 pause(every)
-                rows, gone = watcher.look()
-                if not rows and not gone:
+                try:
+                    if told != self._topics():
+                        watcher = Watcher(documents, self._catalog, self._collection)
+                        report = self.all()
+                    else:
+                        with documents.index.cluster.patient():
+                            rows, gone = watcher.look()
+                        report = self._some(rows, gone, every)
+                    told = self._topics()
+                except PASSING as error:
+                    told = None
+                    logger.warning("watch_waits", seconds=every, reason=str(error))
                     continue
-                with self._run(watch=every) as (enricher, report):
-                    enricher.some(rows, gone, report)
-                yield report
+                if not report.nothing_changed:
+                    yield report
+
+    def _some(self, rows: list[UserRow], gone: list[str], every: float) -> EnrichReport:
+        if not rows and not gone:
+            return EnrichReport()
+        with self._run(watch=every) as (enricher, report):
+            enricher.some(rows, gone, report)
+        return report
+
+    def _topics(self) -> tuple[Engine, list[tuple[str, str]]]:
+        """What the documents of the index are told of: the live generation, and its topics with their labels."""
+        engine = self._pipeline().engine
+        return engine, [(topic.id, topic.label) for topic in engine.topics()]
 
     def undo(self) -> int:
         """Take back what was added, and empty the collection; returns how many documents had it."""
-        with self._run(undo=True) as (enricher, report):
+        alone = building(self._catalog, self._collection, "indexer enrich --undo")
+        with alone, self._run(undo=True) as (enricher, report):
+            self._remove_unfinished()
             report.written = enricher.take_back()
             # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".
             enricher.forget_all()
             self._empty_generation()
         return report.written
 
+    def _remove_unfinished(self) -> None:
+        """What a retrain that was stopped has left: the empty generation comes in its place."""
+        with closing(open_generations(self._settings)) as generations:
+            for one in generations.all():
+                if one.state == "unfinished":
+                    remove_generation(generations, self._catalog, self._collection, one.number)
+
     def _empty_generation(self) -> None:
         with closing(open_generations(self._settings)) as generations:
             old = [generation.number for generation in generations.all()]
-            generations.make(self._pipeline.engine.dims, bundle=self._settings.bundle).close()
+            generations.make(self._pipeline().engine.dims, bundle=self._settings.bundle).close()
+            self._catalog.check_locks()
             generations.switch(max(old) + 1)
             for number in old:
                 generations.remove(number)
@@ -84,16 +142,18 @@ class Enriching:
         report = EnrichReport()
         with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
             settle(self._settings, self._catalog)
-            check_live(self._pipeline.engine)
+            pipeline = self._pipeline()
+            check_live(pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
+            self._catalog.end_left_runs(self._collection)
             pace = Pace(self._options.throttle)
-            enricher = Enricher(self._pipeline, documents, pace=pace, progress=self._progress)
+            enricher = Enricher(pipeline, documents, pace=pace, progress=self._progress)
             enricher.check_collection()
             if self._options.text_field:
-                documents.index.add_field(self._pipeline.engine.dims, self._settings.vector_index)
+                documents.index.add_field(pipeline.engine.dims, self._settings.vector_index)
             started = {"index": self._index, "into": self._options.into, **wanted}
             report.run = self._catalog.start_run(self._collection, "enrich", started, lock=lock)
-            patient = self._pipeline.engine.patient(), documents.index.cluster.patient()
+            patient = pipeline.engine.patient(), documents.index.cluster.patient()
             with recorded(self._catalog, report), undisturbed(), patient[0], patient[1]:
                 yield enricher, report
                 report.seconds = time.perf_counter() - start

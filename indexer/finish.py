@@ -256,7 +256,7 @@ class Finisher:
             yield stored, rows.get(stored.document.id, [])
 
     def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
-        """A fit to the same sample that a killed run left behind: its topic ids are given out already."""
+        """A fit that a killed run left behind, of the same sample and old topics: its topic ids are given out already."""
         installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
             info = entry.info
@@ -264,7 +264,7 @@ class Finisher:
             new = entry.run not in installed
             if new and same and info.get("finder", DEFAULT) == (asked.finder or DEFAULT):
                 named = saved_fit(self.catalog, self.collection, entry.run)
-                if {e.old_id for e in named.lineage if e.old_id} <= {t.id for t in old}:
+                if {e.old_id for e in named.lineage if e.old_id} == {t.id for t in old}:
                     return named
         return None
 
@@ -295,6 +295,7 @@ class Finisher:
             mined = list(self._mined(some))
             phrases = list({row.phrase_id for _, rows in mined for row in rows})
             frequencies = self.engine.document_frequencies(phrases)
+            self.catalog.check_locks()
             self.engine.refine(
                 [self._refinement(named, stored, rows, frequencies, total, finder) for stored, rows in mined]
             )
@@ -373,6 +374,7 @@ class Finisher:
             gone += sorted(missing)
 
     def _flush(self, rows: list[PhraseRow], gone: list[str]) -> None:
+        self.catalog.check_locks()
         self.engine.write_phrases(rows)
         self.engine.delete_phrases(gone)
         rows.clear()
@@ -408,6 +410,7 @@ class Finisher:
             by_hand = bool(old and old.named_by_hand)
             label = label_of(phrases) if old is None or (rename and not by_hand) else old.label
             topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], by_hand))
+        self.catalog.check_locks()
         self.engine.write_topics(topics)
         return topics
 

@@ -128,6 +128,7 @@ class Pipeline:
             documents = [item for item in chunk if isinstance(item, Document)]
             problems = [item for item in chunk if isinstance(item, InputError)]
             report.notes += [shown(p) for p in problems if "left_out" in p.facts]
+            self.catalog.check_locks()
             self._bury(report, "read", [p for p in problems if "left_out" not in p.facts])
             known = self.catalog.ledger(self.collection, [d.id for d in documents])
             fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
@@ -168,6 +169,7 @@ class Pipeline:
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take documents out of the engine, then out of the ledger."""
+        self.catalog.check_locks()
         self.engine.delete(ids)
         self.catalog.forget(self.collection, ids)
 
@@ -215,6 +217,7 @@ class Pipeline:
                 yield found
 
     def _write_chunk(self, chunk: EncodedChunk, report: RunReport) -> None:
+        self.catalog.check_locks()
         metrics.through("prepare", len(chunk.documents) - len(chunk.not_prepared), len(chunk.not_prepared))
         report.bundle = chunk.bundle
         report.spent("encode", chunk.seconds)
@@ -253,6 +256,16 @@ class Pipeline:
         )
         report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
         report.topics = len(self.engine.topics())
+        self._give_space_back(report)
+
+    def _give_space_back(self, report: RunReport) -> None:
+        """Where much is dead or lost; not while workers write, whose rows may look lost."""
+        others = [run for run in self.catalog.open_runs(self.collection) if run.id != report.run]
+        if not others and self.engine.wasteful():
+            self._progress("compact", 0, None)
+            self.catalog.check_locks()
+            with report.timed("compact"):
+                self.engine.compact()
 
     def _bury(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:
         """Put what failed into the dead letters and the report."""

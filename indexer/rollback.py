@@ -147,7 +147,12 @@ class Rollback:
         for run in [*self._catalog.open_runs(self._name), *retrains]:
             raise CatalogError(
                 f"Workers are at the run {run.id} ({run.kind}) of collection '{self._name}'.",
-                hint="Wait until it is done: indexer status --watch",
+                hint="Wait until it is done: indexer status --watch. Where no worker is left: "
+                + (
+                    "indexer retrain --give-up"
+                    if run.kind == "retrain"
+                    else "indexer index SOURCE --no-workers"
+                ),
             )
 
     def _target(self, to: int | None, live: int) -> Generation:
@@ -190,6 +195,7 @@ class Rollback:
             report.written, report.removed = changed
             hand_over_names(self._catalog, name, coming)
         report.fit = self._catalog.generations(name)[to].fit
+        self._catalog.check_locks()
         self._catalog.plan_turn(name, live, to, fit=report.fit, run=report.run)
         self._generations.switch(to)
         report.switched_after = time.perf_counter() - start

@@ -110,6 +110,8 @@ class SourceRun:
             settle(self._settings, self._catalog)
             check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
+            if self._crew is None:
+                self._catalog.end_left_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )

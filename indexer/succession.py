@@ -14,7 +14,7 @@ way back is in `rollback.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,13 +24,15 @@ from indexer.analysis.lineage import relatives
 from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
+from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.encoding import Encoder, Floats
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.opening import open_generations
-from indexer.finish import Finisher, NamedFit, saved_fit, topic_entries
+from indexer.errors import CatalogError
+from indexer.finish import Finisher, NamedFit, live_fit, saved_fit, topic_entries
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.records import Topic
@@ -39,6 +41,22 @@ from indexer.windows import unit
 
 CHUNK = 256  # documents copied at once
 SAMPLE = 3_000  # documents by which the live topics are carried over into the new space
+
+
+@contextmanager
+def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
+    """Be the only one who builds the next generation, or removes what was built of it.
+
+    Raises:
+        CatalogError: Somebody is at it.
+    """
+    with catalog.lock(f"{collection}@retrain", owner) as lock:
+        if theirs := catalog.open_runs(collection, retrains=True):
+            raise CatalogError(
+                f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
+                hint="indexer history tells how far they are. Where no worker is left: indexer retrain --give-up",
+            )
+        yield lock
 
 
 @dataclass(frozen=True)
@@ -78,6 +96,7 @@ class Succession:
         self._run = run
         self._recipe = recipe
         self._progress = progress
+        self._continued = ""  # the live fit whose topics those of this generation continue
         self._live = generations.open(generations.live())
         self.number, self._next = _begun(generations, catalog, collection, recipe)
         self._patience = ExitStack()
@@ -102,7 +121,7 @@ class Succession:
         """
         self.keep_up()
         self.mine()
-        return self._finisher().found(self._ancestors(), topics)
+        return self._found(topics)
 
     def keep_up(self) -> None:
         """Bring the texts of the next generation to where the collection is."""
@@ -112,17 +131,30 @@ class Succession:
         """Make the vectors of what has none."""
         self._pipeline().mine(RunReport(run=self._run))
 
-    def take_over(self, named: NamedFit, catch_up: bool = True) -> None:
-        """Make this generation the live one. The caller holds the lock of the collection."""
-        if catch_up:
-            self.keep_up()
-            self.mine()
+    def take_over(self, named: NamedFit) -> NamedFit:
+        """Make this generation the live one. The caller holds the lock of the collection.
+
+        Returns:
+            Its fit: another one than was built when the live topics were merged by hand or fitted anew meanwhile.
+        """
+        self.keep_up()
+        self.mine()
+        live = live_fit(self._catalog, self._collection)
+        if live and live.run != self._continued:
+            named = self._found(as_in(live)) or named
         self._finisher().follow(named)
         hand_over_names(self._catalog, self._collection, self._next)
         leaving = self._generations.live()
+        self._catalog.check_locks()
         self._catalog.plan_turn(self._collection, leaving, self.number, fit=named.run, run=named.run)
         self._generations.switch(self.number)
         complete(self._generations, self._catalog, self._collection)
+        return named
+
+    def _found(self, topics: Asked) -> NamedFit | None:
+        live = live_fit(self._catalog, self._collection)
+        self._continued = live.run if live else ""
+        return self._finisher().found(self._ancestors(), topics)
 
     def _ancestors(self) -> list[Topic]:
         """The live topics, with centroids in the space of the next generation: the means of the same phrases there."""
@@ -165,6 +197,11 @@ class Succession:
         )
 
 
+def as_in(live: NamedFit | None) -> Asked:
+    """What finds topics as there are now: in the same way, and as many."""
+    return Asked(live.finder, live.asked or len(set(live.ids))) if live else Asked()
+
+
 def bring_up(
     live: Engine, other: Engine, catalog: Catalog, collection: str, number: int, progress: Progress
 ) -> tuple[int, int]:
@@ -178,6 +215,7 @@ def bring_up(
     for ids, gone in _differences(catalog, collection, ledger):
         known = catalog.ledger(collection, ids)
         found = [stored.document for stored in live.documents(ids)]
+        catalog.check_locks()
         refused = {row.id for row in other.store(found)}
         copied = [
             LedgerEntry(d.id, d.content_hash, "stored", run=known[d.id].run, source=known[d.id].source)
@@ -268,14 +306,25 @@ def _way_back(
 
 
 def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: Recipe) -> tuple[int, Engine]:
-    """The unfinished generation of this bundle, or a new one; one that was begun with another bundle is removed."""
+    """The unfinished generation of this bundle, or a new one; one that was begun with another encoder is removed."""
     for one in generations.all():
         if one.state == "unfinished":
-            if one.bundle == recipe.bundle and one.dims:
+            used = catalog.bundles_used(ledger_of(collection, one.number))
+            if one.bundle == recipe.bundle and one.dims and _only_of(recipe, used):
                 return one.number, generations.open(one.number)
             remove_generation(generations, catalog, collection, one.number)
     engine = generations.make(recipe.dims, bundle=recipe.bundle)
     return max(one.number for one in generations.all()), engine
+
+
+def _only_of(recipe: Recipe, used: Set[str]) -> bool:
+    """Whether all vectors are of the recipe's encoder: a bundle may have been replaced by another of its name."""
+    return not used or {_weights(bundle) for bundle in used} == {_weights(recipe.encoder().bundle)}
+
+
+def _weights(bundle: str) -> str:
+    """NAME@FINGERPRINT of what `Encoder.bundle` says: backends of one bundle give the same vectors."""
+    return bundle.rpartition("+")[0]
 
 
 def _differences(catalog: Catalog, collection: str, ledger: str) -> Iterator[tuple[list[str], list[str]]]:

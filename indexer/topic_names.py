@@ -12,8 +12,8 @@ from indexer.errors import NotFound, QueryError
 from indexer.records import Topic
 
 
-def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> str:
-    """The id of one of the live topics; a retired id leads to its successor.
+def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> list[str]:
+    """The ids of live topics that a name means: one, or all that a retired id has become, best match first.
 
     Raises:
         NotFound: There is no such topic; the message lists near ones.
@@ -22,7 +22,7 @@ def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: s
     live = {topic.id for topic in topics}
     wanted = _as_id(name)
     if wanted in live:
-        return wanted
+        return [wanted]
     named = [topic.id for topic in topics if topic.label.casefold() == name.casefold()]
     if len(named) > 1:
         raise QueryError(
@@ -30,11 +30,11 @@ def topic_id(name: str, topics: Sequence[Topic], catalog: Catalog, collection: s
             hint="Name one of them by its id.",
         )
     if named:
-        return named[0]
+        return named
     if _is_id(wanted):
         heirs = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
         if heirs:
-            return heirs[0]
+            return heirs
     near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
     raise NotFound(
         f"There is no topic '{name}' in collection '{collection}'.",
@@ -49,7 +49,7 @@ def topic_history(name: str, topics: Sequence[Topic], catalog: Catalog, collecti
         NotFound: There is no such topic, and was none.
     """
     wanted = _as_id(name)
-    id_ = wanted if _is_id(wanted) else topic_id(name, topics, catalog, collection)
+    id_ = wanted if _is_id(wanted) else topic_ids(name, topics, catalog, collection)[0]
     lineage = catalog.lineage(collection, id_)
     kinds = catalog.run_kinds({entry.run for entry in lineage})
     return TopicHistory(

@@ -30,7 +30,7 @@ LANGUAGES = (
     *("hungarian", "indonesian", "irish", "italian", "latvian", "lithuanian", "norwegian", "persian"),
     *("portuguese", "romanian", "russian", "serbian", "sorani", "spanish", "swedish", "thai", "turkish"),
 )
-PLAIN = {"type": "custom", "tokenizer": "standard", "filter": ["lowercase"]}
+PLAIN = {"analyzer": {"words": {"type": "custom", "tokenizer": "standard", "filter": ["lowercase"]}}}
 GRAPH = {"m": 16, "ef_construction": 100}
 LEAST_DIMS_BBQ = 64
 
@@ -102,9 +102,9 @@ def _set_language(body: dict[str, Any], language: str) -> None:
     if language not in LANGUAGES:
         raise SettingsError(f"The language is '{language}'; it must be one of {', '.join(LANGUAGES)}.")
     if language == "plain":
-        body["settings"]["analysis"]["analyzer"]["words"] = PLAIN
+        body["settings"]["analysis"] = PLAIN
     elif language != "english":
-        body["settings"]["analysis"]["analyzer"]["words"] = {"type": language, "stopwords": "_none_"}
+        body["settings"]["analysis"] = {"analyzer": {"words": {"type": language, "stopwords": "_none_"}}}
     body["mappings"]["_meta"]["language"] = language
 
 

@@ -33,7 +33,8 @@ class Registry:
                 return folder / name
         raise BundleMissing(
             f"There is no bundle '{name}'. Available: {', '.join(self.list()) or 'none'}.",
-            hint="Show them: indexer models list.",
+            hint="Show them: indexer models list. Of another machine: copy its folder into "
+            f"{self.folder.absolute()}.",
         )
 
     def list(self) -> list[str]:

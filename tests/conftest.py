@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,16 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # read when numpy and torch are loaded; the run has a process per core
+
+
+@pytest.fixture(scope="session", autouse=True)
+def taggers_are_loaded_once() -> Iterator[None]:
+    """Loading one takes half a second, and it is the same after a test as before."""
+    from indexer.text import prepare
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepare, "_load", cache(prepare._load))
+        yield
 
 
 @pytest.fixture(scope="module")

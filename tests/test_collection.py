@@ -4,10 +4,13 @@ import json
 
 import pytest
 from hash_encoder import HashEncoder
+from theft import steal_locks
 
+from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.collection import Collection
+from indexer.engines.base import Filter
 from indexer.engines.local import LocalEngine
-from indexer.errors import NotFound, QueryError
+from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
 from indexer.search import parse_filter
 
@@ -138,6 +141,21 @@ def test_only_what_changed_is_done_again(tmp_path, encoder):
             collection.document("d01")
 
 
+def test_texts_that_are_replaced_again_and_again_take_no_more_room(tmp_path):
+    def room():
+        return sum(file.stat().st_size for file in collection.engine.path.glob("*.f16"))
+
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        first = room()
+        for time in range(3):
+            records = [record | {"text": f"{record['text']} Once more, {time}."} for record in made()]
+            assert collection.index([write(tmp_path / "a.jsonl", records)]).changed == 30
+        assert not collection.engine.wasteful()
+        assert room() < 1.5 * first
+        assert collection.search("solar wind", mode="meaning").hits
+
+
 def test_a_record_that_moved_to_another_file_is_not_missing(tmp_path):
     """Regression: it was still counted to the old file, and removed with it."""
     a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
@@ -210,6 +228,27 @@ def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, 
         report = collection.index([source])
         assert report.unchanged == 150
         assert state(collection) == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "written"),
+    [("read", (8, 0, 0)), ("mine", (30, 0, 0)), ("fit topics", (30, 30, 0)), ("assign", (30, 30, 0))],
+)
+def test_who_loses_the_lock_writes_no_more(tmp_path, monkeypatch, stage, written):
+    monkeypatch.setattr("indexer.pipeline.STORE_CHUNK", 8)
+
+    def sleep(now, done, total):
+        if now == stage:
+            steal_locks(collection.settings.database, monkeypatch)
+
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        with pytest.raises(CatalogError, match="was lost"):
+            collection.index([source], topics=3, progress=sleep)
+        info = collection.engine.info()
+        assert (info.documents, info.mined, len(collection.topics())) == written
+        assert collection.catalog.runs("main")[0].state == "failed"
+        assert collection.catalog.lock_holder("main").owner == "somebody else"
 
 
 def test_bad_lines_go_to_the_dead_letters_and_retry_takes_them_out(tmp_path):
@@ -287,6 +326,39 @@ def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
         assert next(t for t in collection.topics() if t.id == law).label == "All about taxes"
         with pytest.raises(QueryError, match="Another topic"):
             collection.rename_topic(next(iter(ids - {law})), "all about TAXES")
+        with (
+            collection.catalog.lock("main", "indexer index"),
+            pytest.raises(CatalogError, match="is being written by indexer index"),
+        ):
+            collection.rename_topic(law, "Put over topics that are being fitted")
+
+
+def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        wind, law = (collection.document(d).topics[0].topic_id for d in ("d00", "d01"))
+        catalog, old = collection.catalog, TopicEntry(99, "Wind and law", state="retired")
+        catalog.save_topics("main", [old])
+        split = [
+            LineageEntry("R9", old.id, wind, "split", 0.6),
+            LineageEntry("R9", old.id, law, "split", 0.5),
+        ]
+        catalog.install_fit(
+            "main", catalog.live_fit("main").run, topics=catalog.topics("main"), lineage=split
+        )
+
+        def found(*conditions):
+            hits = collection.search("", mode="words", filters=conditions, limit=50).hits
+            return {hit.stored.document.id for hit in hits}
+
+        every = {document["id"] for document in made()}
+        both = found(Filter("topic", "=", wind), Filter("topic", "=", law))
+        assert set() < both < every
+        assert found(Filter("topic", "=", old.id)) == found(Filter("topic", "=", ["99"])) == both
+        assert found(Filter("topic", "!=", old.id)) == every - both
+        details = collection.topic(old.id)
+        assert (details.topic.id, [topic.id for topic in details.others]) == (wind, [law])
+        assert collection.topic(law).others == ()
 
 
 def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):

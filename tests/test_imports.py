@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,10 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(tree: ast.AST, path: Path) -> Iterator[str]:
-    """Every dotted name imported anywhere in the file, with what comes `from` a module as a part of it."""
+def imported(nodes: Iterable[ast.AST], path: Path) -> Iterator[str]:
+    """Every dotted name that these nodes import, with what comes `from` a module as a part of it."""
     package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -55,53 +56,65 @@ def imported(tree: ast.AST, path: Path) -> Iterator[str]:
             yield from (f"{start}.{alias.name}" for alias in node.names)
 
 
-def at_start(tree: ast.Module) -> ast.Module:
-    """The file without the bodies of its functions: what runs when it is imported."""
-
-    class Drop(ast.NodeTransformer):
-        def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-            return None
-
-        def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-            return None
-
-        def visit_If(self, node: ast.If) -> ast.AST | None:
-            return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
-
-    Drop().visit(tree)  # in place
-    return tree
+def anywhere(path: Path) -> Iterator[str]:
+    """Every dotted name imported in a file, in functions too."""
+    return imported(ast.walk(parsed(path)), path)
 
 
+def at_start(path: Path) -> Iterator[str]:
+    """Every dotted name imported when a file is."""
+    return imported(_run_at_start(parsed(path)), path)
+
+
+def _run_at_start(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _run_at_start(child)
+
+
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def tops(modules: Iterable[str]) -> set[str]:
+    return {module.split(".")[0] for module in modules}
 
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_imports_point_inwards(path: Path) -> None:
-    layer = layer_of(module_of(path))
-    assert layer is not None
-    layers = {layer_of(module) for module in imported(parsed(path), path)} - {None}
-    assert layers <= MAY_IMPORT[layer]
+def test_imports_point_inwards() -> None:
+    wrong = {}
+    for path in FILES:
+        layer = layer_of(module_of(path))
+        assert layer is not None
+        wrong[name(path)] = {layer_of(module) for module in anywhere(path)} - {None} - MAY_IMPORT[layer]
+    assert {path: layers for path, layers in wrong.items() if layers} == {}
 
 
 CORE = [path for path in FILES if layer_of(module_of(path)) == "indexer"]
 
 
-@pytest.mark.parametrize("path", CORE, ids=name)
-def test_the_core_knows_neither_torch_nor_celery(path: Path) -> None:
-    tops = {module.split(".")[0] for module in imported(parsed(path), path)}
-    assert tops & {"torch", "celery"} == set()
+def test_the_core_knows_neither_torch_nor_celery() -> None:
+    assert [name(path) for path in CORE if tops(anywhere(path)) & {"torch", "celery"}] == []
 
 
-@pytest.mark.parametrize("path", CORE, ids=name)
-def test_the_core_imports_spacy_only_when_it_is_needed(path: Path) -> None:
+def test_the_core_imports_spacy_only_when_it_is_needed() -> None:
     """spaCy imports torch: in the parent of a forking pool that costs memory and, with CUDA, the child."""
-    tops = {module.split(".")[0] for module in imported(at_start(parsed(path)), path)}
-    assert tops & {"spacy", "thinc", "transformers"} == set()
+    heavy = {"spacy", "thinc", "transformers"}
+    assert [name(path) for path in CORE if tops(at_start(path)) & heavy] == []
+
+
+def test_what_is_imported_in_a_function_is_not_imported_at_the_start() -> None:
+    preparing = ROOT / "indexer" / "text" / "prepare.py"
+    assert "spacy" in tops(anywhere(preparing))
+    assert "spacy" not in tops(at_start(preparing))
 
 
 def test_the_command_line_starts_without_the_heavy_packages() -> None:
@@ -130,7 +143,7 @@ def test_a_retrain_that_has_nothing_to_do_does_not_wait_for_torch() -> None:
 )
 def test_the_test_sees_every_way_to_import(source: str, found: str | None) -> None:
     path = ROOT / "indexer" / "pipeline.py"
-    assert [layer_of(module) for module in imported(ast.parse(source), path)] == [found]
+    assert [layer_of(module) for module in imported(ast.walk(ast.parse(source)), path)] == [found]
 
 
 def test_the_test_has_files_to_look_at() -> None:

@@ -58,6 +58,7 @@ def test_vectors_have_a_length_and_never_the_servers_own_index(kind, vector_inde
             "english",
             {
                 "type": "custom",
+                "char_filter": ["punctuation"],
                 "tokenizer": "standard",
                 "filter": ["lowercase", "asciifolding", "porter_stem"],
             },

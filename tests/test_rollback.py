@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from hash_encoder import HashEncoder
-from services.asking import asked_for
+from services.asking import asked_for, needs
 from services.elastic import elasticsearch, no_indices
 from small_parts import PlainPreparer
 from test_collection import made, write
@@ -78,7 +78,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
 
 
-ELASTIC = pytest.param("9.2", marks=pytest.mark.live)
+ELASTIC = pytest.param("9.2", marks=needs("elasticsearch-9.2"))
 _made: dict[str, Path] = {}  # the source, and homes in the embedded engine that were made once, to be copied
 
 

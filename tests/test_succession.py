@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 from hash_encoder import HashEncoder
 from test_collection import made, write
+from theft import steal_locks
 
 from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.encoding import Floats
 from indexer.engines.local.generations import LocalGenerations
-from indexer.errors import EngineUnavailable
+from indexer.errors import CatalogError, EngineUnavailable
 from indexer.succession import Recipe, Succession, complete
 
 
@@ -28,14 +31,24 @@ class OtherEncoder(HashEncoder):
         return super().vector(f"other {word}")
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Iterator[Path]:
+    """A home with 30 documents and three topics, to be copied."""
+    folder = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
+        patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+        patch.setattr("indexer.collection.TAGGERS", 0)
+        with Collection.open(home=folder / "home") as opened:
+            opened.index([write(folder / "docs.jsonl", made())], topics=3)
+            opened.rename_topic(opened.topics()[0].id, "Named by hand")
+        yield folder / "home"
+
+
 @pytest.fixture
-def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+def collection(tmp_path, indexed) -> Iterator[Collection]:
+    copytree(indexed, tmp_path / "home")
     with Collection.open(home=tmp_path / "home") as opened:
-        opened.index([write(tmp_path / "docs.jsonl", made())], topics=3)
-        opened.rename_topic(opened.topics()[0].id, "Named by hand")
         yield opened
 
 
@@ -95,12 +108,23 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
     assert report.bundle == collection.document("later").bundle == "other@00000000+test"
 
 
-def test_what_happens_meanwhile_is_there_afterwards(collection, tmp_path):
+def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
+    id_ = collection.topics()[0].id
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 3_600.0)  # nobody has looked for another generation
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    collection.rename_topic(id_, "Of the next one")
+    with again(collection) as changed:
+        assert {topic.id: topic.label for topic in changed.topics()}[id_] == "Of the next one"
+
+
+def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
+    source = indexed.parent / "docs.jsonl"  # which nobody else reads again
     with closing(succession(collection)) as following:
         named = following.build(Asked(number=3))
         records = made(36)[1:]  # one is gone, six are new
         records[4]["text"] = "A solar flare hit the magnetic field of the earth."
-        collection.index([write(tmp_path / "docs.jsonl", records)], delete_missing=True)
+        collection.index([write(source, records)], delete_missing=True)
         collection.rename_topic(collection.topics()[-1].id, "Renamed meanwhile")
         following.take_over(named)
     with again(collection) as changed:
@@ -111,6 +135,45 @@ def test_what_happens_meanwhile_is_there_afterwards(collection, tmp_path):
         assert all(s.topics for s in found.values())
         assert {"Named by hand", "Renamed meanwhile"} <= {topic.label for topic in changed.topics()}
         assert changed.status().documents == {"stored": 0, "mined": 0, "done": 35}
+
+
+def test_nothing_takes_over_under_a_lock_that_was_lost(collection, monkeypatch):
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        with collection.catalog.lock("main", "indexer retrain"):
+            steal_locks(collection.settings.database, monkeypatch)
+            with pytest.raises(CatalogError, match="was lost"):
+                following.take_over(named)
+        assert generations(collection).live() == 1
+        assert [e.live for e in collection.catalog.generations("main").values()] == []
+
+
+def test_topics_that_are_merged_meanwhile_stay_one(collection):
+    into, other, _ = (topic.id for topic in collection.topics())
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        assert other in named.ids  # it continues both
+        collection.merge_topics(into, [other])
+        following.take_over(named)
+    with again(collection) as changed:
+        assert other not in {topic.id for topic in changed.topics()}
+        assert other not in set(first_topics(changed).values())
+        assert changed.topic_history(other).successors == (into,)
+
+
+def test_topics_that_are_fitted_anew_meanwhile_are_continued(collection, tmp_path):
+    """Three topics become five while the next generation is built, and it goes on with the five."""
+    with closing(succession(collection)) as following:
+        named = following.build(Asked(number=3))
+        collection.index([], refit=True, topics=5)
+        between = {topic.id for topic in collection.topics()}
+        assert len(between) == 5
+        last = following.take_over(named)
+    told = [entry for entry in collection.catalog.all_lineage("main") if entry.run == last.run]
+    assert {entry.old_id for entry in told if entry.old_id} == between
+    with again(collection) as changed:
+        assert len(changed.topics()) == 5
+        assert collection.catalog.live_fit("main").run == last.run
 
 
 def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypatch):
@@ -133,6 +196,28 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
         following.take_over(following.build(Asked(number=3)))
     assert encoder.windows == []  # no document was encoded again
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
+
+
+def test_a_leftover_of_other_weights_under_the_same_name_is_removed(collection, monkeypatch):
+    """One generation never has vectors of two encoders."""
+    with closing(succession(collection)) as following:
+        following.keep_up()
+        following.mine()
+    monkeypatch.setattr(OtherEncoder, "bundle", "other@11111111+test")
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(Asked(number=3)))
+    with again(collection) as changed:
+        assert {s.bundle for s in changed.documents()} == {"other@11111111+test"}
+
+
+def test_a_leftover_of_another_backend_is_gone_on_with(collection, monkeypatch):
+    with closing(succession(collection)) as following:
+        following.keep_up()
+        following.mine()
+    monkeypatch.setattr(OtherEncoder, "bundle", "other@00000000+faster")
+    monkeypatch.setattr(OtherEncoder, "encode", lambda *_: pytest.fail("all is mined"))
+    with closing(succession(collection)) as following:
+        assert following.build(Asked(number=3)) is not None
 
 
 def test_a_leftover_of_another_bundle_is_removed(collection):

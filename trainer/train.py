@@ -102,7 +102,7 @@ def train_bundle(
     order: Order,
     *,
     home: Path,
-    keep_mined: bool = False,
+    mined: Path | None = None,
     progress: Progress = no_progress,
 ) -> Bundle:
     """Train an encoder on unlabelled text, and put it into the home's bundles.
@@ -110,7 +110,7 @@ def train_bundle(
     What was trained already, by the same order on the same files, is returned as it is.
 
     Args:
-        keep_mined: Whether what was mined stays in the home, for another order on the same sources.
+        mined: A folder where what was mined stays, for another order on the same sources; None: it goes in the end.
 
     Raises:
         NotEnoughData: The sources have no phrases.
@@ -123,11 +123,10 @@ def train_bundle(
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     torch.manual_seed(order.config.seed)
-    mined = home / "training" / "mined"
-    mix = _mix(sources, mined, order, progress)
+    work = home / "training" / f"{order.name}-{asked}"  # a killed run goes on in the same place
+    work.mkdir(parents=True, exist_ok=True)
+    mix = _mix(sources, mined or work / "mined", order, progress)
     fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
-    work = mined.parent / f"{order.name}-{asked}"  # a killed run goes on in the same place
-    work.mkdir(exist_ok=True)
     words = WordPieces(base.base_folder / "tokenizer.json")
     if order.recipe == "phrase-bert":
         base = _pooled_as_texts(base)
@@ -174,8 +173,6 @@ def train_bundle(
     }
     registered = registry.add(write(weights, bundle, said, steps, work))
     shutil.rmtree(work)
-    if not keep_mined:
-        shutil.rmtree(mined)
     return registered
 
 
@@ -219,11 +216,10 @@ def _heads(network: Network, recipe: Recipe) -> Tensors:
 
 def _mix(sources: Sources, folder: Path, order: Order, progress: Progress) -> Mix:
     """Mine what is not mined yet, each file for itself."""
-    tagger = order.tagger
-    general = [_mined(path, False, folder, tagger, progress) for path in sources.corpus]
+    general = [_mined(path, False, folder, order, progress) for path in sources.corpus]
     targets = [
-        *(_mined(path, False, folder, tagger, progress) for path in sources.target),
-        *(_mined(path, True, folder, tagger, progress) for path in sources.mentions),
+        *(_mined(path, False, folder, order, progress) for path in sources.target),
+        *(_mined(path, True, folder, order, progress) for path in sources.mentions),
     ]
     _warn_of_few_texts([*general, *targets])
     return Mix([*general, *targets], shares(general, targets, order.config.steps))
@@ -251,15 +247,15 @@ def _warn_of_few_texts(sources: Sequence[Mined]) -> None:
         logger.warning("few_texts_to_learn_from", texts=texts, hint=hint)
 
 
-def _mined(path: Path, given: bool, folder: Path, tagger: str, progress: Progress) -> Mined:
+def _mined(path: Path, given: bool, folder: Path, order: Order, progress: Progress) -> Mined:
     """One source on disk; `given`: its mentions are known."""
-    folder = folder / hashed([stamp(path), given, tagger])
+    folder = folder / hashed([stamp(path), given, order.tagger])
     if not (folder / "done").exists():
         progress("mine", 0, None)
         found = (
             given_mentions([path])
             if given
-            else found_in(documents_of(path), tagger=tagger, workers=physical_cores())
+            else found_in(documents_of(path), tagger=order.tagger, workers=order.threads or physical_cores())
         )
         mine(found, folder)
         (folder / "done").touch()

@@ -94,7 +94,10 @@ def ticking(sender: Sender, every: float = EVERY) -> Iterator[None]:
 
     def tick() -> None:
         while not stop.wait(every):
-            sender.ask_to_maintain(every)
+            try:
+                sender.ask_to_maintain(every)
+            except Exception:  # without this thread lost messages would stay lost, and nobody would see why
+                logger.exception("not_asked_to_maintain")
 
     thread = threading.Thread(target=tick, name="schedule", daemon=True)
     thread.start()

@@ -13,7 +13,9 @@ import time
 import warnings
 from contextlib import ExitStack
 
+from celery.exceptions import WorkerTerminate
 from celery.platforms import SecurityWarning
+from celery.signals import worker_ready
 from threadpoolctl import threadpool_limits
 
 from indexer.log import configure, get_logger
@@ -51,6 +53,7 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
         loglevel="WARNING",
         quiet=True,
     )
+    worker_ready.connect(_end_at_once_when_told, weak=False)
     with ExitStack() as stack:
         stack.callback(resources.close)
         stack.enter_context(threadpool_limits(1, user_api="blas"))  # waiting BLAS threads spin
@@ -61,6 +64,20 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
             os.nice(NICE)
         worker.start()
     return int(worker.exitcode or 0)
+
+
+def _end_at_once_when_told(**_: object) -> None:
+    """At SIGQUIT, end in the middle of the work: whoever has a batch or a training in hand gives it back on the way out.
+
+    Celery's own handler, which this one replaces, asks the pool to end the task. `solo` cannot: its NotImplementedError
+    would be raised in the middle of the task, and blamed on the document.
+    """
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # once more would be in the middle of giving back
+        raise WorkerTerminate(os.EX_TEMPFAIL)
+
+    signal.signal(signal.SIGQUIT, end)
 
 
 def _end_with(parent: int) -> None:

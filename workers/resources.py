@@ -38,16 +38,20 @@ class Resources:
         return Catalog.open(self.settings.database)
 
     def engine(self, collection: str, bundle: str) -> Engine:
-        """The engine of a collection that there is.
+        """The engine of a collection that there is: that of its live generation.
 
         Raises:
             NotFound: There is none; perhaps this worker looks in another place than the one who sent the batch.
         """
+        from models.fetching import fetch
         from models.registry import Registry
 
         key = (collection, bundle)
+        if key in self._engines and self._engines[key].superseded():
+            self._engines.pop(key).close()  # the same encoder may have made the next one
         if key not in self._engines:
             settings = self.settings.model_copy(update={"collection": collection, "bundle": bundle})
+            fetch(settings, bundle)
             dims = Registry(settings.home).get(bundle).dims
             self._engines[key] = open_engine(settings, dims, create=False)
         return self._engines[key]

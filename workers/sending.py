@@ -96,11 +96,12 @@ class Sender:
 
     def depth(self, queue: Queue) -> int | None:
         """Messages that nobody has taken yet; None when the broker does not answer."""
-        try:
-            with self._app.pool.acquire(block=True, timeout=10) as connection:
+        with self._app.pool.acquire(block=True, timeout=10) as connection:
+            try:
+                connection.ensure_connection(**RETRIES)
                 return _count(connection, name_of(queue, self._settings))
-        except (OperationalError, OSError):
-            return None
+            except (OperationalError, *connection.connection_errors):  # the second: it was lost since
+                return None
 
     def depths(self) -> dict[str, int | None]:
         """Messages that nobody has taken yet, by queue."""

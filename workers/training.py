@@ -19,6 +19,7 @@ from indexer.errors import CatalogError, IndexerError, SettingsError
 from indexer.log import get_logger
 from indexer.progress import Paused
 from indexer.settings import Settings
+from workers.patience import insist
 from workers.sending import Sender
 
 if TYPE_CHECKING:
@@ -45,8 +46,27 @@ def hand_over(collection: Collection, options: RetrainOptions) -> RetrainReport:
     sender.check()
     report = collection.begin_retrain(options)
     if report.verdict == "paused":
+        report.notes += [
+            f"{file} must be there, under the same path, where workers are." for file in options.files
+        ]
         sender.ask_to_train(report.run)
     return report
+
+
+def give_up(catalog: Catalog, collection: str) -> list[str]:
+    """End the retrain that is with workers, where none is at it; what it has done so far is kept for the next one.
+
+    Returns:
+        The run that was ended, if any.
+
+    Raises:
+        CatalogError: A worker has a slice of it in hand.
+    """
+    with catalog.lock(f"{collection}@retrain", "indexer retrain --give-up"):
+        runs = catalog.open_runs(collection, retrains=True)
+        for run in runs:
+            catalog.finish_run(run.id, "interrupted", run.counts, "Given up by hand.")
+    return [run.id for run in runs]
 
 
 def begin(settings: Settings, sender: Sender, collection: str) -> None:
@@ -79,6 +99,8 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
         with Collection.open(_as_told(settings, run), create=False) as collection:
             report = collection.go_on_with_retrain(id, progress=Slice(stopping))
     except IndexerError as error:  # somebody else is at it, or it has failed, or something is away
+        if isinstance(error, CatalogError) and "holder" not in error.facts:
+            insist(lambda: _forgive(catalog, id))
         level = (
             logger.debug if isinstance(error, CatalogError) and "holder" in error.facts else logger.warning
         )
@@ -89,10 +111,17 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
         sender.ask_to_train(id)
 
 
+def _forgive(catalog: Catalog, id: str) -> None:
+    """Take back the death that a slice counts before it begins: its worker lives, and the catalog was away at its end."""
+    run = catalog.run(id)
+    if run.state == "running":
+        catalog.detach_run(id, {name: said for name, said in run.counts.items() if name != "deaths"})
+
+
 def _as_told(settings: Settings, run: Run) -> Settings:
     """What belongs to the run comes with it; where things are, this machine knows."""
     limits = {f"gate_{name}": value for name, value in run.options["limits"].items()}
-    told = {name: run.options[name] for name in ("tagger", "keyphrases")}
+    told = {name: run.options[name] for name in ("tagger", "keyphrases", "absent_keyphrases")}
     return settings.model_copy(update={"collection": run.collection, **told, **limits})
 
 

@@ -34,6 +34,7 @@ from indexer.catalog.tables import BatchRow as B
 from indexer.catalog.tables import DocumentRow as D
 from indexer.catalog.tables import LetterRow as L
 from indexer.catalog.tables import RunRow as R
+from indexer.log import get_logger
 
 LEASE = 120.0  # seconds after which a batch that nobody renews is free; a restart of the catalog's server takes less
 FREE: Mapping[str, Any] = {"token": "", "pid": 0, "host": "", "boot": "", "birth": "", "expires_at": None}
@@ -99,8 +100,10 @@ class Batches(Ledger, Runs, DeadLetters):
         """
         with self._writing() as connection:
             row = connection.execute(
-                select(R.collection, R.cut_to).where(R.id == run).with_for_update()
+                select(R.collection, R.cut_to, R.state).where(R.id == run).with_for_update()
             ).one()
+            if row.state != "running":  # somebody has ended it since we looked
+                return []
             room = most - connection.execute(select(func.count()).select_from(B)).scalar_one()
             if room <= 0:
                 return []
@@ -305,6 +308,29 @@ class Batches(Ledger, Runs, DeadLetters):
         with self._reading() as connection:
             ids = [id_ for (id_,) in connection.execute(query)]
         return [self.run(id_) for id_ in ids]
+
+    def end_left_runs(self, collection: str) -> list[str]:
+        """End the runs of workers that nobody works on, and drop their batches: whoever calls this does the rest itself.
+
+        Returns:
+            Their ids. Runs of which a worker has a batch in hand are left to the workers, and so are retrains.
+        """
+        ended = [run.id for run in self.open_runs(collection) if self._end_left_run(run.id)]
+        for id_ in ended:
+            get_logger(__name__).info("run_taken_from_workers", run=id_)
+        return ended
+
+    def _end_left_run(self, run: str) -> bool:
+        with self._writing() as connection:
+            connection.execute(select(R.id).where(R.id == run).with_for_update())  # nobody cuts meanwhile
+            at = self._clock(connection)
+            batches = connection.execute(_brief().where(B.run == run).with_for_update()).all()
+            if not all(_is_free(row, at) for row in batches):
+                return False
+            connection.execute(delete(B).where(B.run == run))
+            values = {"state": "interrupted", "finished_at": now(), "error": "Gone on with without workers."}
+            connection.execute(update(R).where(R.id == run, R.state == "running").values(**values))
+        return True
 
     def work(self, collection: str) -> Work:
         """How much of a collection is on its way, and who works on it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from indexer.catalog.database import Database, now
 from indexer.catalog.entries import BundleEntry
@@ -29,3 +29,21 @@ class Bundles(Database):
         query = select(*columns).where(B.collection == collection).order_by(B.created_at.desc(), B.name)
         with self._reading() as connection:
             return [BundleEntry(*row) for row in connection.execute(query)]
+
+    def keep_bundle_files(self, collection: str, name: str, files: bytes | None) -> None:
+        """Keep the files of a bundle that was saved, for machines that have not got it; None forgets them."""
+        this = update(B).where(B.collection == collection, B.name == name)
+        with self._writing() as connection:
+            connection.execute(this.values(files=files))
+
+    def bundle_files(self, name: str) -> bytes | None:
+        """The files of a bundle, of whatever collection; None where they were not kept."""
+        query = select(B.files).where(B.name == name, B.files.is_not(None)).limit(1)
+        with self._reading() as connection:
+            return connection.scalar(query)
+
+    def bundles_with_files(self, collection: str) -> set[str]:
+        """Names of the bundles whose files are kept."""
+        query = select(B.name).where(B.collection == collection, B.files.is_not(None))
+        with self._reading() as connection:
+            return set(connection.scalars(query))

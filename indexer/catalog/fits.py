@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, RowMapping, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select, update
 
 from indexer.catalog.database import now
 from indexer.catalog.entries import Fit, LineageEntry, TopicEntry
 from indexer.catalog.tables import FitRow as F
+from indexer.catalog.tables import GenerationRow as G
 from indexer.catalog.tables import TopicRow as T
 from indexer.catalog.topics import Topics
 from indexer.errors import NotFound
@@ -84,12 +85,17 @@ class Fits(Topics):
         topics: Sequence[TopicEntry],
         lineage: Iterable[LineageEntry],
     ) -> None:
-        """As above; `fit` may be empty, and then none is live. `run` is the one that does it."""
+        """As above; `fit` may be empty, and then none is live. `run` is the one that does it.
+
+        Fits that no generation can go back to are deleted.
+        """
         of_collection = F.collection == collection
         connection.execute(update(F).where(of_collection, F.live).values(live=False))
         done = connection.execute(update(F).where(of_collection, F.run == fit).values(live=True))
         if fit and done.rowcount == 0:
             raise NotFound(f"There is no fit of run '{fit}' in collection '{collection}'.")
+        needed = select(G.fit).where(G.collection == collection)
+        connection.execute(delete(F).where(of_collection, F.live.is_(False), F.run.not_in(needed)))
         retired = update(T).where(T.collection == collection, T.state == "live")
         kept = [topic.id for topic in topics]
         connection.execute(retired.where(T.id.not_in(kept)).values(state="retired", retired_run=run))

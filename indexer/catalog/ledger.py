@@ -164,10 +164,17 @@ class Ledger(Database):
         connection.execute(update(D).where(D.collection == collection).values(**values))
         connection.execute(delete(D).where(D.collection == ledger))
 
-    def bundles_used(self) -> set[str]:
-        """What made the vectors of any document, of any collection and any generation, as Encoder.bundle says it."""
+    def bundles_used(self, ledger: str | None = None) -> set[str]:
+        """What made the vectors of any document, as Encoder.bundle says it.
+
+        Args:
+            ledger: Of one collection, or of one generation (see `turns.ledger_of`); None means of all.
+        """
+        query = select(D.bundle).where(D.bundle != "").distinct()
+        if ledger is not None:
+            query = query.where(D.collection == ledger)
         with self._reading() as connection:
-            return set(connection.scalars(select(D.bundle).where(D.bundle != "").distinct()))
+            return set(connection.scalars(query))
 
     def count(self, collection: str) -> dict[DocumentState, int]:
         """How many documents are in each state."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, func, select, text, update
 
@@ -81,23 +80,14 @@ class DeadLetters(Database):
         *,
         document_ids: Iterable[str] = (),
         sources: Iterable[str] = (),
-        stage: Stage | None = None,
-        before: datetime | None = None,
     ) -> int:
         """Close dead letters, because what failed has worked or is gone. Returns how many were open.
 
         Args:
             document_ids: Letters of these documents.
             sources: Letters whose source lies under one of these, as in `unseen`.
-            stage: Only letters of this stage.
-            before: Only letters whose last attempt was before this: with the start of a run, those that it
-                did not bury again.
         """
         conditions: list[ColumnElement[bool]] = [L.collection == collection, L.resolved_at.is_(None)]
-        if stage is not None:
-            conditions.append(L.stage == stage)
-        if before is not None:
-            conditions.append(L.last_at < before)
         closed = 0
         for some in chunks(sorted(set(document_ids))):
             with self._writing() as connection:

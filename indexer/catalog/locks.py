@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Engine, Row, delete, func, select, update
 
 from indexer.catalog.database import Database, now
 from indexer.catalog.entries import LockHolder
@@ -22,7 +23,7 @@ TTL = 120.0  # seconds after which a lock that is not renewed may be taken over
 
 
 class Lock:
-    """A lock that is held. A thread renews it; long work calls `check` now and then."""
+    """A lock that is held. A thread renews it; long work calls `Locks.check_locks` before each thing that it writes."""
 
     def __init__(self, database: Locks, collection: str, token: str, ttl: float) -> None:
         self.token = token
@@ -30,6 +31,7 @@ class Lock:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=f"lock-{collection}", daemon=True)
         self.lost = False  # taken over by another, because it could not be renewed in time
+        self._renewed = time.time()  # which goes on while the machine sleeps
 
     def renew(self) -> None:
         """Hold it for another `ttl` seconds.
@@ -37,12 +39,16 @@ class Lock:
         Raises:
             CatalogError: Another process has taken it over.
         """
+        at = time.time()
         if self.lost or not self._database._renew(self._collection, self.token, self._ttl):
             self.lost = True
+        self._renewed = at
         self.check()
 
     def check(self) -> None:
         """Raise CatalogError when the lock is not ours any more: stop writing."""
+        if not self.lost and time.time() - self._renewed > self._ttl / 2:  # the thread did not come to it
+            self.renew()
         if self.lost:
             raise CatalogError(
                 f"The lock on collection '{self._collection}' was lost: it was not renewed for "
@@ -68,6 +74,10 @@ class Lock:
 
 
 class Locks(Database):
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._locks: list[Lock] = []  # that are held now
+
     @contextmanager
     def lock(self, collection: str, owner: str, ttl: float = TTL) -> Iterator[Lock]:
         """Hold the write lock of a collection for the length of a with block.
@@ -87,10 +97,17 @@ class Locks(Database):
         held = Lock(self, collection, token, ttl)
         try:
             held._thread.start()
+            self._locks.append(held)
             yield held
         finally:
             held._end()
+            self._locks.remove(held)
             self._release(collection, token)
+
+    def check_locks(self) -> None:
+        """Raise CatalogError when a lock that is held here is not ours any more. Called before whatever is written."""
+        for held in list(self._locks):
+            held.check()
 
     def lock_holder(self, collection: str) -> LockHolder | None:
         """Who holds the lock now; None when nobody does, or only a dead process."""

@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0003"  # the newest file in migrations/versions
+SCHEMA = "0004"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point everywhere, as Python does, whatever the locale of the database.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -128,6 +128,7 @@ class BundleRow(Base):
     parent: Mapped[str]
     scores: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    files: Mapped[bytes | None] = mapped_column(LargeBinary)  # packed; of those that a retrain has made
 
 
 class TopicRow(Base):

@@ -73,11 +73,6 @@ class Topics(Database):
             connection.execute(insert(L), self._lineage_rows(connection, collection, [renamed]))
             return self._topic(connection, collection, id)
 
-    def record_lineage(self, collection: str, entries: Iterable[LineageEntry]) -> None:
-        """Add what became of topics, once; both ids must have been saved."""
-        with self._writing() as connection:
-            self._record_lineage(connection, collection, entries)
-
     def lineage(self, collection: str, id: str) -> list[LineageEntry]:
         """All that was recorded of a topic, as the old or the new one, oldest first."""
         return self._entries(L.collection == collection, or_(L.old_id == id, L.new_id == id))
@@ -161,6 +156,7 @@ class Topics(Database):
     def _record_lineage(
         self, connection: Connection, collection: str, entries: Iterable[LineageEntry]
     ) -> None:
+        """Add what became of topics, once; both ids must have been saved."""
         rows = self._lineage_rows(connection, collection, entries)
         runs = {row["run"] for row in rows}
         query = select(L.run, L.old_id, L.new_id, L.kind).where(L.collection == collection, L.run.in_(runs))

@@ -118,9 +118,11 @@ class App:
                 yield collection
 
     def again(self, rest: str, **defaults: Any) -> str:
-        """A command to type next, with the options that led here: ``indexer --home x topics``."""
-        flags = {**defaults, **self.flags}
-        said = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in flags.items()]
+        """A command to type next, with the options that led here, but for passwords: ``indexer --home x topics``."""
+        from indexer.log import masked
+
+        flags = {name: masked(str(value)) for name, value in {**defaults, **self.flags}.items()}
+        said = [f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in flags.items()]
         return " ".join([program(), *said, rest])
 
 

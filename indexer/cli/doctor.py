@@ -314,6 +314,7 @@ def _opened(app: App, settings: Settings, stack: ExitStack) -> Collection | Chec
 def _server(settings: Settings) -> Found:
     from contextlib import closing
 
+    from indexer.engines.elastic.checkup import problems_of_server
     from indexer.engines.elastic.privileges import FOUND, READ, lacking
     from indexer.engines.opening import connected
 
@@ -321,6 +322,7 @@ def _server(settings: Settings) -> Found:
         lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
         cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
         version = cluster.version()
+        problems = list(problems_of_server(cluster))
     about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"
     hint = "docs/elasticsearch.md has the roles of readers, writers and founders."
     if set(lacks) & set(READ):
@@ -331,6 +333,8 @@ def _server(settings: Settings) -> Found:
         )
     else:
         yield Check("server", "OK", about)
+    for problem in problems:
+        yield Check("server", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
 
 
 @_guarded("catalog")
@@ -383,15 +387,22 @@ def _generations(app: App, collection: Collection) -> Found:
     live = next((generation.number for generation in found if generation.state == "live"), 0)
     kept = sum(generation.state == "kept" for generation in found)
     yield Check("generations", "OK", f"{live} is live{f', {kept} kept' if kept else ''}")
-    busy = collection.catalog.lock_holder(collection.name)
     for generation in found:
-        if generation.state == "unfinished" and not busy:
+        if generation.state == "unfinished" and not _is_building(collection):
             yield Check(
                 "generations",
                 "WARN",
                 f"{generation.number} was left unfinished, {size(generation.bytes)}",
-                f"No run owns it. Remove it: {app.again(f'generations remove {generation.number}')}",
+                f"Go on with it: {app.again('retrain')}. Or remove it: "
+                f"{app.again(f'generations remove {generation.number}')}",
             )
+
+
+def _is_building(collection: Collection) -> bool:
+    """Whether somebody makes a generation; workers hold no lock between two messages."""
+    catalog, name = collection.catalog, collection.name
+    holders = (catalog.lock_holder(lock) for lock in (name, f"{name}@retrain"))
+    return any(holders) or bool(catalog.open_runs(name, retrains=True))
 
 
 @_guarded("counts")

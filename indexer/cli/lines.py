@@ -16,6 +16,7 @@ NAMES = {
     "fit topics": "Finding topics",
     "assign": "Choosing keyphrases",
     "consolidate": "Counting phrases",
+    "compact": "Giving space back",
     "write back": "Writing to your index",
     "take back": "Taking back from your index",
     "copy": "Bringing it up to date",

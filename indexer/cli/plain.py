@@ -141,6 +141,7 @@ def facets(of: Sequence[Facet]) -> dict[str, list[dict[str, Any]]]:
 def topic_details(of: TopicDetails) -> dict[str, Any]:
     return {
         **topic(of.topic),
+        "became_too": [other.id for other in of.others],
         "top_documents": [
             {**document(d.document), "weight": rounded(weight(d, of.topic.id))} for d in of.documents
         ],

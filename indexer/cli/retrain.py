@@ -34,10 +34,11 @@ NICE = 10  # searches on this machine come first
 @click.option("--dry-run", is_flag=True, help="Train and judge; build and change nothing.")
 @click.option("--force", is_flag=True, help="Train though nothing changed, and swap whatever the gate says.")
 @click.option("--workers", is_flag=True, help="Let workers do it, and do not wait.")
+@click.option("--give-up", is_flag=True, help="End a retrain that was left to workers, and do no other.")
 @seed_option
 @json_option
 @pass_app
-def retrain(app: App, /, as_json: bool, workers: bool, **asked: Any) -> None:
+def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: Any) -> None:
     """Adapt the encoder to the collection; swap only if better.
 
     Trains on the collection's own texts, compares the new encoder with the old one on texts kept aside, and builds the
@@ -55,6 +56,9 @@ def retrain(app: App, /, as_json: bool, workers: bool, **asked: Any) -> None:
     """
     from trainer.retrain.run import RetrainOptions
 
+    if give_up:
+        _give_up(app)
+        return
     asked["candidate"] = _address(asked["candidate"])
     options = RetrainOptions(**asked)
     with app.collection() as collection:
@@ -72,6 +76,14 @@ def retrain(app: App, /, as_json: bool, workers: bool, **asked: Any) -> None:
         _show(report)
     if report.verdict == "refused":
         raise SystemExit(REFUSED)
+
+
+def _give_up(app: App) -> None:
+    from workers.training import give_up
+
+    with app.collection() as collection:
+        ended = give_up(collection.catalog, collection.name)
+    say("given up; what it has done is kept for the next one" if ended else "no retrain is with workers")
 
 
 def _address(candidate: str) -> str:

@@ -91,6 +91,8 @@ def _facts(app: App, found: Status, home: str) -> Iterator[tuple[str, str]]:
     yield "dead letters", f"{sum(found.dead.values()):,}{more}"
     if found.lock:
         yield "writing now", found.lock
+    if found.retraining:
+        yield "retraining", found.retraining
     if not found.work.idle:
         yield from _work_facts(app, found.work)
 
@@ -101,6 +103,8 @@ def _work_facts(app: App, work: WorkStatus) -> Iterator[tuple[str, str]]:
         "workers",
         f"{count(work.left, 'document')} left; {_batches(work)}; watch: {app.again('status --watch')}",
     )
+    for run in work.retrains:
+        yield "with workers", f"retrain since {moment(run.started_at)}{_far(run)}"
     if batches.holders:
         yield "at work", ", ".join(batches.holders)
     for problem in batches.problems:
@@ -115,7 +119,15 @@ def _batches(work: WorkStatus) -> str:
         parts.append(f"{state} {waiting:,} waiting{queue}, {work.batches.held[state]:,} at work")
     if work.batches.put_off:
         parts.append(f"{work.batches.put_off:,} put off")
+    for name in ("train", "maintain"):  # for these there are no batches
+        if messages := work.queues.get(name):
+            parts.append(f"{name} {count(messages, 'message')}")
     return "; ".join(parts)
+
+
+def _far(run: Run) -> str:
+    """How far a retrain was at the end of its last slice."""
+    return f": {clean(str(run.counts['reason']))}" if run.counts.get("reason") else ""
 
 
 def _depth(messages: int | None) -> str:
@@ -137,6 +149,8 @@ def _watch(collection: Collection) -> None:
         seconds, mined = (seen[-1][at] - seen[0][at] for at in (0, 1))
         rate = round(mined / seconds, 1) if seconds else 0.0
         say(f"{count(work.left, 'document')} left, {rate:,} a second; {_batches(work)}")
+        for run in work.retrains:
+            say(f"retrain since {moment(run.started_at)}{_far(run)}")
         for problem in sorted(set(work.batches.problems) - told):
             click.echo(f"Put off: {clean(problem)}", err=True)
         told |= set(work.batches.problems)

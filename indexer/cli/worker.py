@@ -60,7 +60,8 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
     Sender(settings).check()
     started = processes(queues, concurrency, settings.threads or physical_cores(), gpus())
     click.echo(
-        f"{count(len(started), 'process')}: {', '.join(process.name for process in started)}", err=True
+        f"{count(len(started), 'process', 'processes')}: {', '.join(process.name for process in started)}",
+        err=True,
     )
     with ExitStack() as stack:
         places = stack.enter_context(shown(metrics)) if metrics else {}

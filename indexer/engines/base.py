@@ -230,6 +230,10 @@ class Engine(Protocol):
         """Give back the space of overwritten and removed rows, and refresh statistics. May be left out."""
         ...
 
+    def wasteful(self) -> bool:
+        """Whether `compact` would give much back. Takes no time; rows that somebody is writing may look lost."""
+        ...
+
     def superseded(self) -> bool:
         """Whether another generation is live by now than the one that this was opened on."""
         ...

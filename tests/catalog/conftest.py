@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 import services.postgres
-from services.asking import asked_for
+from services.asking import asked_for, needs
 from sqlalchemy import create_engine, text
 
 from indexer.catalog import Catalog
 from indexer.catalog.tables import Base
 
-LIVE = pytest.param("postgres", marks=pytest.mark.live)
+LIVE = pytest.param("postgres", marks=needs("postgres"))
 
 
 @pytest.fixture(scope="session")

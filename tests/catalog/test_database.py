@@ -78,6 +78,7 @@ def test_threads_that_open_new_catalogs_at_once_all_succeed(tmp_path: Path) -> N
 
 
 @pytest.mark.live
+@pytest.mark.xdist_group("postgres")
 def test_two_that_open_an_empty_postgres_at_once_both_succeed(postgres: str) -> None:
     Catalog.open(postgres).close()
     run_sql(postgres, f"DROP TABLE {', '.join(Base.metadata.tables)}, {VERSION_TABLE} CASCADE")

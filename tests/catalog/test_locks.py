@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import create_engine, text
+from theft import steal_locks
 
 from indexer.catalog import Catalog
 from indexer.errors import CatalogError
@@ -81,6 +82,17 @@ def test_a_lock_is_renewed_while_its_holder_works(catalog: Catalog, url: str) ->
         lock.check()
         with pytest.raises(CatalogError, match="is being written by one"), catalog.lock("main", "two"):
             pass
+
+
+def test_who_wakes_up_asks_whether_the_lock_is_still_there(
+    catalog: Catalog, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with catalog.lock("main", "one"):
+        catalog.check_locks()
+        steal_locks(url, monkeypatch)
+        with pytest.raises(CatalogError, match="lock on collection 'main' was lost"):
+            catalog.check_locks()
+    catalog.check_locks()  # nothing is held
 
 
 def test_a_lock_that_was_taken_over_is_reported_to_the_old_holder_and_left_to_the_new(

@@ -20,9 +20,9 @@ def done(id_: str, fit: str, content: str = "1", run: str = "") -> LedgerEntry:
 @pytest.fixture
 def turned(catalog: Catalog) -> Catalog:
     """Generation 1 with fit R1, replaced by 2 with fit R2; `c` came meanwhile, and 2 has another text of `b`."""
-    for fit in ("R1", "R2"):
-        catalog.save_fit("main", fit, "", ARRAYS, {})
+    catalog.save_fit("main", "R1", "", ARRAYS, {})
     catalog.install_fit("main", "R1", topics=[ONE])
+    catalog.save_fit("main", "R2", "", ARRAYS, {})
     catalog.record("main", [done("a", "R1", run="R0"), done("b", "R1", "2"), done("c", "R1")])
     catalog.record("main@2", [done("a", "R2"), done("b", "R2", "1"), done("gone", "R2")])
     catalog.plan_turn("main", 1, 2, fit="R2", run="R2")

@@ -8,11 +8,13 @@ from contextlib import closing
 
 import pytest
 
+from indexer.catalog import Catalog
 from indexer.cli.app import App
 from indexer.cli.doctor import _generations
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.records import Document
+from indexer.settings import load_settings
 
 
 @pytest.fixture
@@ -54,8 +56,25 @@ def test_doctor_finds_what_was_left_unfinished_and_says_how_to_remove_it(own, ge
             ("WARN", "2 was left unfinished"),
         ]
         assert checks[1].hint.endswith("generations remove 2")
-        with collection.catalog.lock("main", "somebody"):  # it may be theirs
-            assert [check.state for check in _generations(App(), collection)] == ["OK"]
+        for lock in ("main", "main@retrain"):
+            with collection.catalog.lock(lock, "somebody"):  # it may be theirs
+                assert [check.state for check in _generations(App(), collection)] == ["OK"]
+        collection.catalog.start_run("main", "retrain", {}, detached=True)  # workers hold no lock now
+        assert [check.state for check in _generations(App(), collection)] == ["OK"]
+
+
+def test_what_a_retrain_is_building_is_not_removed(run, own, generations):
+    generations.make(384, bundle="next").close()
+    with Catalog.open(load_settings(home=own).database) as catalog:
+        with catalog.lock("main@retrain", "indexer retrain"):
+            refused = run("generations", "remove", 2, home=own)
+            assert refused.exit_code == 1
+            assert "is being written by indexer retrain" in refused.stderr
+        begun = catalog.start_run("main", "retrain", {}, detached=True)
+        assert "Workers are at a retrain of 'main' since" in run("generations", "remove", 2, home=own).stderr
+        assert [one.state for one in generations.all()] == ["live", "unfinished"]
+        catalog.finish_run(begun, "failed", {})
+    assert run("generations", "remove", 2, home=own).stdout == "generation 2 removed\n"
 
 
 def test_without_a_collection_there_are_none(run, home):

@@ -23,6 +23,13 @@ def test_every_command_is_on_the_page():
     assert re.findall(r"<!-- help: ?([a-z -]*?) ?-->", page)[1:] == COMMANDS
 
 
+def test_every_command_stands_under_its_own_heading():
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^#+ indexer (.+)\n|<!-- help: ([a-z -]+?) -->", page, re.MULTILINE)
+    names = [heading or helped for heading, helped in sections]
+    assert names[::2] == names[1::2] == COMMANDS
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_sentence_examples_and_described_options(name):
     shown = reference.help_of(name)

@@ -127,6 +127,18 @@ def test_workers_need_a_broker(retrain):
     assert "There is no broker" in result.stderr
 
 
+def test_what_workers_never_did_can_be_given_up(retrain, monkeypatch, tmp_path):
+    monkeypatch.setenv("INDEXER_BROKER", "memory://")
+    monkeypatch.setenv("INDEXER_INDEX_PREFIX", tmp_path.name.replace("_", "-"))
+    assert retrain("--give-up").stdout == "no retrain is with workers\n"
+    assert retrain("--workers").stdout.startswith("with the workers: ")
+    result = retrain()
+    assert result.exit_code == 1
+    assert "indexer retrain --give-up" in result.stderr
+    assert retrain("--give-up").stdout == "given up; what it has done is kept for the next one\n"
+    assert retrain().exit_code == 0
+
+
 def test_it_is_gentle_to_others(retrain, monkeypatch):
     seen = []
     monkeypatch.setattr("os.nice", seen.append)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.cli.app import App
 from indexer.cli.root import SECTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -199,3 +200,9 @@ def test_completion(words, number, offered, monkeypatch, run):
     monkeypatch.setenv("COMP_CWORD", str(number))
     shown = run(complete_var="_INDEXER_COMPLETE").stdout
     assert offered <= {line.split(",")[1] for line in shown.splitlines()}
+
+
+def test_a_command_to_type_next_has_no_password():
+    app = App()
+    app.flags["engine"] = "https://me:secret@host:9200"
+    assert app.again("status").endswith(" --engine 'https://me:***@host:9200' status")

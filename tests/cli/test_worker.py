@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from celery import Celery
+from kombu.transport.memory import Transport
 
 BROKER = "redis://:secret@127.0.0.1:9/0"  # nobody listens there
 
@@ -36,6 +40,13 @@ def test_a_broker_that_is_away_is_named_without_its_password(
         assert "21 documents mined" in result.stdout
 
 
+def test_status_is_told_without_the_broker(read, monkeypatch):
+    monkeypatch.setenv("INDEXER_BROKER", BROKER)
+    result = read("status", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["work"]["queues"]["prepare"] is None
+
+
 def test_watching_ends_when_nothing_is_with_the_workers(read):
     assert read("status", "--watch").stdout == "nothing is with the workers\n"
     assert read("status", "--watch", "--json").exit_code == 2
@@ -55,6 +66,45 @@ def test_status_says_what_is_with_the_workers(run, home, tmp_path, corpus, write
         shown = " ".join(run("status", home=home).stdout.split())
     assert "3 documents left; prepare 1 waiting, 1 at work; encode 0 waiting, 0 at work; 1 put off" in shown
     assert "Elasticsearch is away." in shown
+
+
+def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, write, monkeypatch):
+    from indexer.collection import Collection
+
+    def looks(seconds):
+        with Collection.open(home=home) as collection:
+            collection.catalog.finish_run(begun, "finished", {})
+
+    run("index", write(tmp_path / "a.jsonl", corpus()), "--topics", "3", home=home)
+    with Collection.open(home=home) as collection:
+        begun = collection.catalog.start_run("main", "retrain", {}, detached=True)
+        collection.catalog.detach_run(begun, {"reason": "Workers are at it: train, 2 of 3."})
+    prefix = tmp_path.name.replace("_", "-")  # queues in memory outlive a test
+    monkeypatch.setenv("INDEXER_INDEX_PREFIX", prefix)
+    monkeypatch.setenv("INDEXER_BROKER", "memory://")
+    with Celery(broker="memory://").connection() as connection:
+        for queue in ("train", "maintain"):
+            connection.SimpleQueue(f"{prefix}.{queue}").put("a message")
+    shown = " ".join(run("status", home=home).stdout.split())
+    assert "Workers are at it: train, 2 of 3." in shown
+    assert "train 1 message; maintain 1 message" in shown
+    monkeypatch.setattr("indexer.cli.status.time.sleep", looks)
+    lines = run("status", "--watch", home=home).stdout.splitlines()
+    assert "train 1 message; maintain 1 message" in lines[0]
+    assert lines[1].endswith(": Workers are at it: train, 2 of 3.")
+    assert lines[2:] == ["nothing is with the workers"]
+    Transport.global_state.clear()
+
+
+def test_status_says_who_retrains(run, home, tmp_path, corpus, write):
+    from indexer.collection import Collection
+
+    run("index", write(tmp_path / "a.jsonl", corpus()), "--topics", "3", home=home)
+    with (
+        Collection.open(home=home) as collection,
+        collection.catalog.lock("main@retrain", "indexer retrain"),
+    ):
+        assert "retraining indexer retrain (pid" in " ".join(run("status", home=home).stdout.split())
 
 
 def test_doctor_looks_at_the_broker(read, monkeypatch):

@@ -1,7 +1,4 @@
-"""Every engine goes through the same tests: the embedded one always, Elasticsearch with `-m live`.
-
-To add an engine, add a function to `ENGINES` that gives what opens an empty collection.
-"""
+"""Every engine goes through the same tests: the embedded one always, Elasticsearch with `-m live`."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from pathlib import Path
 import pytest
 from contract_rows import DIMS
 from services.asking import asked_for
-from services.elastic import elasticsearch, no_indices
+from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
 from indexer.engines.base import Engine
 from indexer.engines.elastic import ElasticEngine
@@ -67,22 +64,12 @@ def _elastic(version: str) -> Iterator[Opener]:
     yield opened
 
 
-ENGINES: dict[str, Callable[[], AbstractContextManager[Opener]]] = {
-    "local": _local,
-    "elastic-8.19": lambda: _elastic("8.19"),
-    "elastic-9.2": lambda: _elastic("9.2"),
-}
-
-
-@pytest.fixture(
-    scope="session",  # so that pytest runs all tests of one engine before the next: a server takes seconds to start
-    params=[name if name == "local" else pytest.param(name, marks=pytest.mark.live) for name in ENGINES],
-)
+@pytest.fixture(scope="session", params=["local", *EVERY_VERSION])
 def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
     """Opens an empty collection of one kind of engine."""
     if request.param != "local" and not asked_for(request.config):
         pytest.skip("Needs Elasticsearch: run with -m live.")
-    with ENGINES[request.param]() as opener:
+    with _local() if request.param == "local" else _elastic(request.param) as opener:
         yield opener
 
 

@@ -139,6 +139,7 @@ def test_compacting_changes_nothing_that_is_read(engine):
     engine.delete(["b", "d"])
     engine.delete_phrases(["p-c"])
     engine.compact()
+    assert not engine.wasteful()
     stored = engine.documents(list("abcdef"), vectors=True)
     assert [row.document.id for row in stored] == list("acef")
     for row in stored:

@@ -86,6 +86,20 @@ def test_words(energy, query, expected):
     assert found(energy, query) == expected
 
 
+def test_punctuation_ends_a_word(engine):
+    engine.store(
+        [
+            document("a", "Einstein's equations"),
+            document("b", "Einstein’s life, and 3.14"),
+            document("c", "the snake_case of node.js"),
+        ]
+    )
+    assert found(engine, words("Einstein")) == found(engine, words("einstein's")) == {"a", "b"}
+    assert found(engine, words("14")) == found(engine, words("3.14")) == {"b"}
+    assert found(engine, words("case")) == found(engine, words("js")) == {"c"}
+    assert [marked(piece) for piece in engine.highlights(words("einstein"), ["a"])["a"]] == [["Einstein"]]
+
+
 def test_clauses_without_a_word_are_ignored(energy):
     assert found(energy, words("!!", "heat", "--")) == {"a", "b"}
     assert found(energy, words("heat", "?", require_all=False)) == {"a", "b"}

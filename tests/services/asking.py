@@ -10,6 +10,11 @@ import pytest
 REQUIRED = "REQUIRE_SERVICES"
 
 
+def needs(server: str) -> list[pytest.MarkDecorator]:
+    """Marks of a test that needs this server. Of several processes one does all of its tests, and starts it once."""
+    return [pytest.mark.live, pytest.mark.xdist_group(server)]
+
+
 def asked_for(config: pytest.Config) -> bool:
     """With ``-m live`` (or an expression with `live` in it), or where every service must be there."""
     return "live" in config.option.markexpr or required()

@@ -1,7 +1,7 @@
 """The Elasticsearch that its makers test with, from Maven: unpacked once for each version, outside of the repository.
 
-It is the official server without most modules. Two token filters that the product's analyzer names come with a module
-that is not published, so a plugin of a few lines registers Lucene's own under the same names.
+It is the official server without most modules. What the product's analyzer names comes with a module that is not
+published, so a plugin of a few lines registers Lucene's own under the same names.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
@@ -57,7 +58,7 @@ def unpacked(version: Version) -> Distribution:
             f"example: apt-get install openjdk-{version.oldest_java}-jdk-headless. Or name a running server: "
             f"INDEXER_TEST_ELASTICSEARCH_{version.major}=http://…"
         )
-    home = _cache() / f"elasticsearch-{version.number}"
+    home = _cache() / f"elasticsearch-{version.number}-{_plugin_digest()}"
     if not home.is_dir():
         maven = shutil.which("mvn")
         if maven is None:
@@ -67,6 +68,12 @@ def unpacked(version: Version) -> Distribution:
             )
         _fetch(maven, version, java, home)
     return Distribution(home, java)
+
+
+def _plugin_digest() -> str:
+    """A few letters that change with the plugin: a server that was unpacked with an older one is no use."""
+    files = sorted(path for path in PLUGIN.iterdir() if path.is_file())
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:8]
 
 
 def _cache() -> Path:

@@ -1,4 +1,4 @@
-"""One real Elasticsearch at a time: started by the first test that asks, stopped at the end of the session.
+"""A real Elasticsearch of each version: started by the first test that asks, stopped at the end of the session.
 
 INDEXER_TEST_ELASTICSEARCH_8 and _9 name servers that run already (with user and password in the URL, if need be);
 tests make and remove indices there whose names begin with ``test-``. Otherwise a server is started.
@@ -18,13 +18,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+import pytest
 from elasticsearch import Elasticsearch
-from services.distribution import VERSIONS, Distribution, unpacked
+from services.asking import needs
+from services.distribution import VERSIONS, Distribution, Version, unpacked
 
 STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
 # The quick compiler is enough for a server that lives for a minute; it has no vector instructions.
@@ -32,6 +35,10 @@ SHORT_LIVED = "-Xms512m -Xmx512m -XX:TieredStopAtLevel=1"
 GUARD = Path(__file__).parent / "guard.py"
 
 Run = Callable[..., None]
+
+EVERY_VERSION = [
+    pytest.param(name, marks=needs(f"elasticsearch-{name}"), id=f"elastic-{name}") for name in VERSIONS
+]
 
 PLAIN = {
     "discovery.type": "single-node",
@@ -45,30 +52,18 @@ PLAIN = {
 }
 
 
-_running: dict[str, tuple[str, ExitStack]] = {}  # at most one: version ► URL and what stops it
-
-
 def elasticsearch(name: str) -> str:
-    """URL of a server of this version (a key of `VERSIONS`); one of another version is stopped first.
-
-    Ask for it in every test anew: another test may have needed another version meanwhile.
-    """
+    """URL of a server of this version (a key of `VERSIONS`)."""
     version = VERSIONS[name]
-    if url := os.environ.get(f"INDEXER_TEST_ELASTICSEARCH_{version.major}"):
-        return url
-    if name not in _running:
-        stop()
-        stack = ExitStack()
-        _running[name] = stack.enter_context(started(unpacked(version))).url, stack
-        atexit.register(stop)
-    return _running[name][0]
+    return os.environ.get(f"INDEXER_TEST_ELASTICSEARCH_{version.major}") or _shared(version)
 
 
-def stop() -> None:
-    """Stop the server that runs, if one does."""
-    while _running:
-        _, (_, stack) = _running.popitem()
-        stack.close()
+@cache
+def _shared(version: Version) -> str:
+    stack = ExitStack()
+    server = stack.enter_context(started(unpacked(version)))
+    atexit.register(stack.close)
+    return server.url
 
 
 def no_indices(url: str, pattern: str) -> None:

@@ -8,16 +8,17 @@ import shutil
 import signal
 import subprocess
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from services.asking import missing
 from services.guarded import Guarded
 
 
 def postgres() -> str:
     """URL of a database for the whole session; it may hold rows of other tests."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'indexer[postgres]'")
+    if find_spec("psycopg") is None:
+        missing("psycopg is not installed: pip install 'indexer[postgres]'.")
     return os.environ.get("INDEXER_TEST_POSTGRES") or url_of(_shared())
 
 
@@ -28,16 +29,22 @@ def _shared() -> Guarded:
     return server
 
 
+def find_initdb() -> Path | None:
+    """The program that makes a data folder; Debian has it in no PATH."""
+    on_path = shutil.which("initdb")
+    found = [Path(on_path)] if on_path else sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1] if found else None
+
+
 def started_postgres() -> Guarded:
     """A server of one's own with an empty database, which may be stopped; remove it in the end."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    initdb = shutil.which("initdb") or (str(found[-1]) if found else None)
+    initdb = find_initdb()
     if initdb is None:
         missing(
             "There is no PostgreSQL (15 or later) here: apt-get install postgresql. Or name a running one: "
             "INDEXER_TEST_POSTGRES=postgresql+psycopg://…"
         )
-    programs = Path(initdb).resolve().parent
+    programs = initdb.resolve().parent
     user = "postgres" if os.geteuid() == 0 else ""  # PostgreSQL refuses to run as root
     server = Guarded(
         "postgres",

@@ -78,6 +78,34 @@ def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_pat
     assert losses[0] == losses[1]
 
 
+def stages_of(bundle, sources, order, home, **more):
+    seen = []
+    train_bundle(bundle, sources, order, home=home, progress=lambda stage, *_: seen.append(stage), **more)
+    return seen
+
+
+def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_path):
+    def stop(stage, done, total):
+        if stage.startswith("train") and done == 2:
+            raise KeyboardInterrupt
+
+    config, sources = replace(CONFIG, steps=4, eval_every=1), Sources(mentions=(spans,))
+    order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
+    with pytest.raises(KeyboardInterrupt):
+        train_bundle(bundle, sources, order, home=tmp_path, progress=stop)
+    assert "mine" in stages_of(bundle, sources, other, tmp_path)
+    assert "mine" not in stages_of(bundle, sources, order, tmp_path)
+    assert not list((tmp_path / "training").iterdir())
+
+
+def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
+    config, sources = replace(CONFIG, steps=1), Sources(mentions=(spans,))
+    order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
+    shared = tmp_path / "mined"
+    assert "mine" in stages_of(bundle, sources, order, tmp_path / "home", mined=shared)
+    assert "mine" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
+
+
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     configure()
     order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
@@ -113,6 +141,21 @@ def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
     half = losses("bfloat16")
     assert half != whole
     assert half == pytest.approx(whole, rel=0.05)
+
+
+def test_tagging_takes_no_more_processes_than_threads_are_allowed(bundle, tmp_path, monkeypatch):
+    seen = []
+
+    def spy(documents, *, tagger, workers):
+        seen.append(workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trainer.train.found_in", spy)
+    text = tmp_path / "a.txt"
+    text.write_text("The heat pump is warm.")
+    with pytest.raises(KeyboardInterrupt):
+        train_bundle(bundle, Sources((text,)), Order("mine", CONFIG, threads=3), home=tmp_path / "home")
+    assert seen == [3]
 
 
 def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):

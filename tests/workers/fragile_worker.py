@@ -3,9 +3,12 @@
     fragile_worker.py prepare encode        looks after a process for each queue, as `indexer worker` does
     fragile_worker.py encode encode-1       is such a process
 
-FRAGILE_SECONDS: that encoding a batch takes. FRAGILE_STEPS: of a training, a fifth of a second each, with a checkpoint
-after each; a slice lasts a second. A text with the word "killer" ends the process that encodes it at once, as
-a crash in native code would; one with "tagkiller" the process that tags it.
+They look after things ten times as often as real ones: what waits in a test is the test.
+
+FRAGILE_SECONDS: that encoding a batch takes. FRAGILE_STEPS: of a training, a fifth of a second each, with a
+checkpoint after each; a slice lasts a second. FRAGILE_FIRST: a batch for which there is a message from the
+beginning. A text with the word "killer" ends the process that encodes it at once, as a crash in native code would;
+one with "tagkiller" the process that tags it.
 """
 
 from __future__ import annotations
@@ -13,15 +16,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from small_parts import PlainPreparer, WideHashEncoder
 
+from indexer.catalog import Catalog
 from indexer.settings import load_settings
 from models.registry import Registry
-from workers import process
+from workers import maintaining, patience, process, sending, supervisor
 from workers.queues import QUEUES, processes
-from workers.supervisor import Supervisor
 
 
 class FragileEncoder(WideHashEncoder):
@@ -63,15 +67,24 @@ def with_small_trainings():
 
 def main(arguments):
     if set(arguments) <= set(QUEUES):
+        supervisor.FIRST_PAUSE = 0.05
         command = [sys.executable, str(Path(__file__))]
         threads = load_settings().threads or 1
-        Supervisor(processes(arguments, None, threads, []), {}, command=command).run()
+        supervisor.Supervisor(processes(arguments, None, threads, []), {}, command=command).run()
         return 0
     import indexer.text.parallel
     import models.load
 
+    sending.UNDERWAY = 1.0
+    patience.FIRST = 0.2
+    process.ticking = partial(maintaining.ticking, every=0.5)
+
     models.load.load_encoder = lambda *args, **kwargs: FragileEncoder()
     indexer.text.parallel.Preparer = FragilePreparer
+    if first := os.environ.get("FRAGILE_FIRST"):
+        settings = load_settings()
+        with Catalog.open(settings.database) as catalog:
+            sending.Sender(settings).send(catalog, sending.messages(arguments[0], "main", [first]))
     if arguments[0] == "train":
         with_small_trainings()
     return process.main(arguments)

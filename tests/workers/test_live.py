@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import services.postgres
 import services.redis
-from services.asking import asked_for
+from services.asking import asked_for, needs
 from services.elastic import elasticsearch, no_indices
 from services.guarded import Guarded
 from services.ports import wait_until
 from workers_site import PATIENCE, Site, articles, written
 
-pytestmark = pytest.mark.live
+pytestmark = needs("elasticsearch-8.19")
 
 ALL = ("prepare", "encode", "maintain")
 NUMBERS = count(1)
@@ -50,6 +50,8 @@ def site(
 ) -> Iterator[Site]:
     """A collection of its own in Elasticsearch, with batches of eight documents so that there are many."""
     monkeypatch.setattr("workers.maintaining.CHUNK", 8)
+    monkeypatch.setattr("workers.sending.UNDERWAY", 1.0)
+    monkeypatch.setattr("workers.crew.EVERY", 0.5)
     name = f"workers-{next(NUMBERS)}-{os.getpid()}"
     url = elasticsearch("8.19")
     yield Site(
@@ -62,7 +64,7 @@ def site(
             "index_prefix": f"test-{name}",
         },
     )
-    no_indices(url, "test-*")
+    no_indices(url, f"test-{name}-*")
 
 
 def test_documents_go_the_whole_way_through_several_workers(site: Site, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import services.redis
-from services.asking import asked_for
+from services.asking import asked_for, needs
 from small_parts import PlainPreparer
 from workers_site import PATIENCE, Site, articles, written
 
@@ -16,7 +16,7 @@ from indexer.collection import Collection
 from trainer.retrain.run import RetrainOptions
 from workers import training
 
-pytestmark = pytest.mark.live
+pytestmark = needs("elasticsearch-8.19")  # with the other tests of workers
 
 STEPS = 20
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from celery import Celery
 from kombu.transport.memory import Transport
+from services.ports import wait_until
 
 from indexer.catalog import Catalog, LedgerEntry
 from indexer.errors import BrokerUnavailable
 from indexer.settings import load_settings
 from workers import sending
+from workers.maintaining import ticking
 from workers.sending import Sender, messages
 
 
@@ -82,6 +84,29 @@ def test_what_the_broker_does_not_take_is_sent_later(catalog, tmp_path, capsys):
     with pytest.raises(BrokerUnavailable, match=r"redis://:\*\*\*@127\.0\.0\.1:9/0") as caught:
         away.check()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("broker", ["redis://127.0.0.1:9/0", "amqp://127.0.0.1:9//"])
+def test_a_broker_that_is_away_is_no_error_however_often_it_is_asked(catalog, tmp_path, broker):
+    away = Sender(load_settings(home=tmp_path, broker=broker))
+    cut(catalog, 1)
+    for _ in range(2):
+        assert away.depths() == {"prepare": None, "encode": None, "maintain": None, "train": None}
+        assert away.sweep(catalog) == 0
+        away.ask_to_maintain(5.0)
+    assert catalog.waiting()[0].sent_ago is None
+
+
+def test_asking_to_maintain_goes_on_after_an_error():
+    asked = []
+
+    class Failing:
+        def ask_to_maintain(self, every):
+            asked.append(every)
+            raise RuntimeError("What nobody thought of.")
+
+    with ticking(Failing(), every=0.01):
+        wait_until(lambda: len(asked) > 2, 20, "a third try")
 
 
 def test_one_message_at_a_time_asks_to_maintain(sender):

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import deque
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from shutil import copytree
 
 import pytest
+from services.ports import wait_until
 from small_parts import PlainPreparer, WideHashEncoder
-from workers_site import articles, written
+from workers_site import FRAGILE, PATIENCE, TESTS, articles, written
 
+from indexer.analysis.finders import Asked
 from indexer.catalog import LedgerEntry
 from indexer.collection import Collection
-from indexer.errors import EngineUnavailable
+from indexer.engines.opening import open_generations
+from indexer.errors import EngineUnavailable, NotFound
 from indexer.records import Document
+from indexer.succession import Recipe, Succession
 from workers import maintaining, steps
 from workers.resources import Resources
 from workers.sending import Message
@@ -130,6 +139,24 @@ def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_p
         assert report.bundle == Encoder.bundle
         assert state(collection) == state(alone)
     assert collection.index([source]).nothing_changed
+
+
+def test_who_has_worked_before_works_on_the_generation_that_is_live_now(collection, source, tmp_path):
+    collection.index([source], topics=3)
+    recipe = Recipe(
+        collection.settings.bundle, Encoder.dims, Encoder, tagger="auto", taggers=0, keyphrases=10
+    )
+    run = collection.catalog.start_run("main", "retrain", {})
+    with (
+        closing(open_generations(collection.settings)) as generations,
+        closing(Succession(generations, collection.catalog, "main", run, recipe)) as following,
+    ):
+        following.take_over(following.build(Asked(number=3)))
+    with Collection.open(collection.settings) as again:
+        report = again.index([written(tmp_path / "b.jsonl", articles(48)[40:])])
+        assert (report.new, report.mined) == (8, 8)
+        assert again.status().documents == {"stored": 0, "mined": 0, "done": 48}
+        assert again.document("d0047").bundle == Encoder.bundle
 
 
 def test_no_more_batches_are_out_than_the_settings_say(collection, source, tray):
@@ -328,6 +355,61 @@ def test_a_maintaining_worker_feeds_and_finishes_a_run_that_nobody_waits_for(col
     )
     assert collection.catalog.count("main")["done"] == 40
     assert len(collection.topics()) == 3
+
+
+def test_a_run_without_workers_ends_one_that_no_worker_ever_took(collection, source, tray):
+    left = collection.index([source], wait=False).run
+    report = collection.index([source], topics=3, workers=False)
+    assert (report.unchanged, report.mined) == (40, 40)
+    catalog = collection.catalog
+    assert (catalog.run(left).state, catalog.run(left).counts["new"]) == ("interrupted", 40)
+    assert catalog.work("main").documents == 0
+    with pytest.raises(NotFound, match="replaced none"):  # nobody is in its way any more
+        collection.rollback()
+    catalog.mark("main", ["d0000"], state="stored")
+    assert catalog.cut(left, 1, most=9) == []  # by a worker that looked before
+    resources = Resources(collection.settings, "encode")
+    work(resources, tray)  # the messages of then
+    resources.close()
+    assert catalog.count("main") == {"stored": 1, "mined": 0, "done": 39}
+
+
+def test_a_run_that_a_worker_is_at_is_left_to_it(collection, source, tray):
+    left = collection.index([source], wait=False).run
+    claim = collection.catalog.claim(tray.messages[0].batch, "prepare")
+    collection.index([source], topics=3, workers=False)
+    assert [run.id for run in collection.catalog.open_runs("main")] == [left]
+    assert collection.catalog.renew_claim(claim)
+
+
+def test_a_second_signal_gives_the_batch_in_hand_back(collection, source, tray, monkeypatch):
+    monkeypatch.setattr("workers.maintaining.CHUNK", 1)
+    collection.index([source], wait=False)
+    resources = Resources(collection.settings, "prepare")
+    work(resources, tray, most=1)
+    resources.close()
+    batch = tray.messages[-1].batch
+    environment = {
+        **os.environ,
+        **{"INDEXER_HOME": str(collection.settings.home), "INDEXER_BROKER": "memory://"},
+        **{"FRAGILE_FIRST": batch, "FRAGILE_SECONDS": "600"},
+        "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+    }
+    worker = subprocess.Popen([sys.executable, str(FRAGILE), "encode", "encode-1"], env=environment)
+    try:
+        wait_until(lambda: collection.catalog.work("main").held["encode"] == 1, PATIENCE, "a batch in hand")
+        time.sleep(0.5)
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert worker.poll() is None
+        worker.send_signal(signal.SIGQUIT)
+        worker.wait(60)
+    finally:
+        worker.kill()
+        worker.wait()
+    claim = collection.catalog.claim(batch, "encode")
+    assert (claim.deaths, claim.failures, claim.tries) == (0, 0, 1)
+    assert collection.dead_letters() == []
 
 
 def test_candidates_are_offsets_and_the_same_phrases_come_back():

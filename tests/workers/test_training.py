@@ -8,9 +8,9 @@ import pytest
 from workers_site import articles, written
 
 from indexer.collection import Collection
-from indexer.errors import SettingsError
+from indexer.errors import CatalogError, SettingsError
 from indexer.progress import Paused
-from models.registry import Registry
+from models.registry import SHIPPED, Registry
 from trainer.retrain.run import RetrainOptions
 from workers import training
 from workers.training import Slice
@@ -85,6 +85,16 @@ def test_one_message_follows_the_other_until_it_is_done(collection, steps, monke
     assert collection.history()[0].counts["verdict"] == "refused"
 
 
+def test_files_that_workers_need_are_named(collection, steps, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "Sender", lambda settings: Tray())
+    gold = written(tmp_path / "gold.jsonl", [])
+    options = RetrainOptions(gold=gold, candidate=str(SHIPPED / "minilm-base"))
+    assert training.hand_over(collection, options).notes == [
+        f"{gold} must be there, under the same path, where workers are.",
+        f"{SHIPPED / 'minilm-base'} must be there, under the same path, where workers are.",
+    ]
+
+
 def test_a_message_too_many_does_no_harm(collection, steps):
     tray = Tray()
     run = collection.begin_retrain(RetrainOptions()).run
@@ -110,6 +120,35 @@ def test_what_nobody_works_on_gets_a_message_again(collection, steps):
     assert tray.messages == [run]
 
 
+def test_what_no_worker_is_at_can_be_given_up(collection, steps):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with (
+        collection.catalog.lock("main@retrain", "indexer worker"),
+        pytest.raises(CatalogError, match="is being written by indexer worker"),
+    ):
+        training.give_up(collection.catalog, "main")
+    assert training.give_up(collection.catalog, "main") == [run]
+    assert training.give_up(collection.catalog, "main") == []
+    tray = Tray()
+    tray.messages = [run]
+    work(collection, tray)  # a message that came late
+    assert steps == []
+    report = collection.retrain(RetrainOptions())
+    assert (report.run, report.resumed, steps) == (run, True, [1, 2, 3])
+
+
+def test_a_catalog_that_was_away_at_the_end_of_a_slice_is_no_death(collection, steps, monkeypatch):
+    def ends_without_a_word(self, run, *, progress):
+        self.catalog.detach_run(run, {"seconds": 5.0, "deaths": 1})
+        raise CatalogError("gone")
+
+    run = collection.begin_retrain(RetrainOptions()).run
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "go_on_with_retrain", ends_without_a_word)
+        training.work(collection.settings, collection.catalog, Tray(), run, lambda: False)
+    assert collection.catalog.run(run).counts == {"seconds": 5.0}
+
+
 def test_an_index_run_is_none_of_its_business(collection, steps, tmp_path):
     collection.begin_retrain(RetrainOptions())
     assert collection.catalog.open_runs() == []
@@ -119,16 +158,19 @@ def test_an_index_run_is_none_of_its_business(collection, steps, tmp_path):
 def test_the_run_says_what_tagger_and_limits(collection, steps, monkeypatch):
     tray = Tray()
     monkeypatch.setattr(training, "SLICE", 60.0)
-    collection.settings = collection.settings.model_copy(update={"gate_churn": 0.123, "keyphrases": 7})
+    own = {"gate_churn": 0.123, "keyphrases": 7, "absent_keyphrases": 2}
+    collection.settings = collection.settings.model_copy(update=own)
     tray.messages = [collection.begin_retrain(RetrainOptions()).run]
     seen = []
     monkeypatch.setattr(Collection, "go_on_with_retrain", lambda self, *_, **__: seen.append(self.settings))
     worker = collection.settings.model_copy(
-        update={"gate_churn": 0.4, "keyphrases": 10, "collection": "other"}
+        update={"gate_churn": 0.4, "keyphrases": 10, "absent_keyphrases": 5, "collection": "other"}
     )
     with pytest.raises(AttributeError):  # of the report that there is none
         training.work(worker, collection.catalog, tray, tray.messages.pop(), lambda: False)
-    assert [(s.gate_churn, s.keyphrases, s.collection) for s in seen] == [(0.123, 7, "main")]
+    (told,) = seen
+    assert {name: getattr(told, name) for name in own} == own
+    assert told.collection == "main"
 
 
 def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, steps, tmp_path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -11,8 +13,10 @@ from indexer.errors import TrainingError
 from indexer.log import get_logger
 from indexer.progress import Progress
 from models.bundle import Bundle
+from models.registry import Registry
 from trainer.loop import TrainConfig
 from trainer.train import CCL_RATE, Order, Sources, train_bundle
+from trainer.work import hashed
 
 Method = Literal["pairs", "ccl", "both"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -20,6 +24,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 PAIR_STEPS = 600
 CCL_STEPS = 200
 EVAL_EVERY = 50
+MINED = "mined"  # folder beside the snapshot, for both trainings
 PATIENCE = 150  # steps without a better score on held-back pairs, after which a training stops
 SHARES = {"pairs": {"pairs": 1.0}, "ccl": {"ccl": 1.0}, "both": {"pairs": 0.7, "ccl": 0.3}}  # of the budget
 
@@ -52,13 +57,13 @@ def candidates(
 
     ``pairs`` is the recipe of `indexer train uctopic`; ``ccl`` the second stage of UCTopic (ACL 2022, 3.3) on the live
     encoder; ``both`` is pairs, and then CCL on these. A training that was killed goes on from its checkpoint. The names
-    tell which encoder it began from: one that a generation was mined with must never be trained over.
+    tell all that decides what is trained, and what has been trained is not trained again: a generation may have been
+    mined with it.
 
     Raises:
         NotEnoughData, LossDiverged: Of the first training; one that follows is left out instead.
     """
     base = live
-    wanted = replace(wanted, name=f"{wanted.name}-{live.fingerprint[:6]}")
     if wanted.method != "ccl":
         base = _trained(live, snapshot, wanted, "pairs", home, progress)
         yield base
@@ -89,7 +94,7 @@ def _trained(
         seed=wanted.seed,
     )
     order = Order(
-        f"{wanted.name}-{recipe}",
+        wanted.name,
         config,
         recipe="uctopic" if recipe == "pairs" else "ccl",
         clusters=wanted.clusters if recipe == "ccl" else 0,
@@ -97,6 +102,21 @@ def _trained(
         tagger=wanted.tagger,
         threads=wanted.threads,
     )
+    order = replace(order, name=f"{wanted.name}-{_deciding(base, snapshot, order)}-{recipe}")
+    registry = Registry(home)
+    if order.name in registry.list():
+        return registry.get(order.name)
     return train_bundle(
-        base, Sources(corpus=(snapshot,)), order, home=home, keep_mined=True, progress=progress
+        base,
+        Sources(corpus=(snapshot,)),
+        order,
+        home=home,
+        mined=snapshot.parent / MINED,
+        progress=progress,
     )
+
+
+def _deciding(base: Bundle, snapshot: Path, order: Order) -> str:
+    """Changes with the encoder that a training begins from, the texts, the order, and the version of the program."""
+    texts = hashlib.sha256(snapshot.read_bytes()).hexdigest()
+    return hashed([base.fingerprint, texts, asdict(order), metadata.version("indexer")])[:6]

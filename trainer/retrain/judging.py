@@ -62,14 +62,20 @@ class Judge:
 
     @cached_property
     def probe(self) -> Probe:
-        """The frozen probe of the collection; made the first time.
+        """The frozen probe of the collection; made the first time, and when too many of its documents were deleted.
 
         Raises:
             NotEnoughData: The collection is too small to judge an encoder by.
         """
         file = self._folder / "probe.json.gz"
-        if file.exists():
-            return load_probe(file)
+        frozen = load_probe(file) if file.exists() else None
+        if frozen:
+            known = self._catalog.ledger(self._settings.collection, [d.id for d in frozen.documents])
+            left = frozen.without_missing(known)
+            if left.is_enough:
+                if left is not frozen:
+                    save_probe(left, file)
+                return left
         there = sum(self._catalog.count(self._settings.collection).values())
         most = min(PROBE_DOCUMENTS, there // PROBE_SHARE)
         ids = sampled(self._catalog, self._settings.collection, most)

@@ -147,8 +147,15 @@ def _pool(probe: Probe, encoded: Sequence[EncodedDocument]) -> tuple[Floats, Row
 
 def _nearest(likeness: Floats) -> Rows:
     """Columns of the highest values of each row, best first, ties by position: int [n, NEAREST] at most."""
-    found: Rows = np.argsort(-likeness, axis=1, kind="stable")[:, :NEAREST]
-    return found
+    return np.stack([_highest(row) for row in likeness])
+
+
+def _highest(row: Floats) -> Rows:
+    """The same of one row, without sorting all of it."""
+    first = max(0, len(row) - NEAREST)
+    near = np.flatnonzero(~(row < np.partition(row, first)[first]))  # all, where it is NaN
+    best: Rows = near[np.argsort(-row[near], kind="stable")[:NEAREST]]
+    return best
 
 
 def _context(encoder: Encoder, probe: Probe, mask: str) -> Floats:

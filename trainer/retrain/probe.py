@@ -1,7 +1,7 @@
 """The probe of a collection: some of its texts, frozen, with their phrases and with queries; no training sees them.
 
-The same texts, mentions and queries each night make the nights comparable. They are kept as they were read, whatever
-becomes of the documents.
+The same texts, mentions and queries each night make the nights comparable. They are kept as they were read, until their
+document is deleted.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from indexer.analysis.linking import coordinated
 from indexer.batches import batches
@@ -53,6 +54,27 @@ class Probe:
     documents: tuple[Document, ...]
     prepared: tuple[Prepared, ...]
     queries: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kept: Sequence[tuple[Document, Prepared]]) -> Self:
+        """The probe of these documents."""
+        prepared = tuple(ready for _, ready in kept)
+        queries = sorted((phrase for phrase in _shared(prepared) if " " in phrase), key=shuffled)[:QUERIES]
+        return cls(tuple(document for document, _ in kept), prepared, tuple(queries))
+
+    def without_missing(self, there: Container[str]) -> Self:
+        """The same with those documents only that are there; their ids are given."""
+        kept = [
+            (document, ready)
+            for document, ready in zip(self.documents, self.prepared, strict=True)
+            if document.id in there
+        ]
+        return self if len(kept) == len(self.documents) else self.of(kept)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether an encoder can be judged by it."""
+        return len(self.documents) >= LEAST_DOCUMENTS
 
     @cached_property
     def siblings(self) -> tuple[tuple[str, str], ...]:
@@ -120,14 +142,13 @@ def make_probe(documents: Sequence[Document], tagger: str) -> Probe:
         for document, ready in zip(some, preparer.prepare(some), strict=True):
             if not isinstance(ready, InputError) and ready.mentions:
                 kept.append((Document(document.id, document.text, document.title), ready))
-    if len(kept) < LEAST_DOCUMENTS:
+    probe = Probe.of(kept)
+    if not probe.is_enough:
         raise NotEnoughData(
             f"{len(kept)} documents have phrases; {LEAST_DOCUMENTS} are needed to judge an encoder.",
             hint="Index more documents first.",
         )
-    prepared = tuple(ready for _, ready in kept)
-    queries = sorted((phrase for phrase in _shared(prepared) if " " in phrase), key=shuffled)[:QUERIES]
-    return Probe(tuple(document for document, _ in kept), prepared, tuple(queries))
+    return probe
 
 
 def _shared(prepared: Sequence[Prepared]) -> set[str]:
@@ -155,9 +176,11 @@ def save_probe(probe: Probe, file: Path) -> None:
     part.replace(file)
 
 
-def load_probe(file: Path) -> Probe:
-    """The reverse of `save_probe`."""
+def load_probe(file: Path) -> Probe | None:
+    """The reverse of `save_probe`; None when another version of the program has written it, in another format."""
     said = json.loads(gzip.decompress(file.read_bytes()))
+    if said["version"] != VERSION:
+        return None
     return Probe(
         tuple(Document(one["id"], one["text"], one["title"]) for one in said["documents"]),
         tuple(

@@ -1,9 +1,9 @@
-"""What goes when a generation has taken over: those that are not kept, and encoders that nothing was mined with."""
+"""What goes when a retrain ends: generations that are not kept, and encoders that nothing was mined with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from indexer.catalog.repository import Catalog
 from indexer.engines.generations import Generation, Generations
@@ -27,12 +27,33 @@ def prune(generations: Generations, catalog: Catalog, registry: Registry, settin
         for one in superfluous(there, _way_back(generations, catalog, name), settings):
             remove_generation(generations, catalog, name, one.number)
             logger.info("generation_removed", number=one.number, bundle=one.bundle)
+    except SearchError as error:
+        logger.warning("not_pruned", reason=str(error))
+        return
+    prune_encoders(generations, catalog, registry, name)
+
+
+def prune_encoders(
+    generations: Generations,
+    catalog: Catalog,
+    registry: Registry,
+    collection: str,
+    but: Set[str] = frozenset(),
+) -> None:
+    """Remove encoders that retrains of this collection have made, and that no generation of any collection needs.
+
+    Args:
+        but: Those stay.
+    """
+    try:
         used = {one.bundle for one in generations.all()}
     except SearchError as error:
         logger.warning("not_pruned", reason=str(error))
         return
-    for bundle in _unused(catalog, registry, name, used):
-        registry.remove(bundle)
+    for bundle in _unused(catalog, registry, collection, used | but):
+        catalog.keep_bundle_files(collection, bundle, None)
+        if bundle in registry.list():
+            registry.remove(bundle)
         logger.info("bundle_removed", name=bundle)
 
 
@@ -60,9 +81,9 @@ def _way_back(generations: Generations, catalog: Catalog, collection: str) -> in
 
 
 def _unused(catalog: Catalog, registry: Registry, collection: str, used: set[str]) -> Iterator[str]:
-    """Encoders that retrains of this collection have made, and that no generation of any collection needs."""
+    """Encoders that retrains of this collection have made, and that nobody uses."""
     elsewhere = {bundle.rpartition("@")[0] for bundle in catalog.bundles_used()}
-    for name in registry.list():
+    for name in sorted({*registry.list(), *catalog.bundles_with_files(collection)}):
         if is_candidate(name, collection) and name not in used | elsewhere:
             yield name
 

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from indexer.analysis.finders import Asked
 from indexer.catalog.entries import BundleEntry, Run, RunState
 from indexer.catalog.locks import Lock
 from indexer.catalog.repository import Catalog
@@ -29,15 +28,17 @@ from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
 from indexer.finish import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
+from indexer.runs import check_live
 from indexer.settings import Settings
-from indexer.succession import Recipe, Succession, complete
+from indexer.succession import Recipe, Succession, as_in, building, complete
 from models.bundle import Bundle
+from models.fetching import packed
 from models.ranker import read_ranker
 from models.registry import Registry
 from trainer.retrain import gold
 from trainer.retrain.gate import Report
 from trainer.retrain.judging import Judge
-from trainer.retrain.prune import prune
+from trainer.retrain.prune import is_candidate, prune, prune_encoders
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ MOST_DEATHS = 3  # of workers in a row, after which a retrain is given up
 LONGEST_WAIT = 3_600.0  # seconds for others to finish indexing before the switch
 LOOK_EVERY = 2.0  # seconds
 PAST = 100  # retrains that are looked through for the last one
+NO_RANKER = (
+    "Keyphrases are chosen without a ranker now: that of {live} knows the vectors of its encoder alone. Train one on the "
+    "new encoder: indexer train simckp."
+)
 ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
 Verdict = Literal[
     "swapped", "nothing", "refused", "accepted", "paused"
@@ -78,6 +83,12 @@ class RetrainOptions:
     gold: Path | None = None
     candidate: str = ""
 
+    @property
+    def files(self) -> list[str]:
+        """What is read from the disk of whoever does it."""
+        folder = [self.candidate] if Path(self.candidate).is_absolute() else []
+        return [*([str(self.gold.absolute())] if self.gold else []), *folder]
+
     def as_json(self) -> dict[str, Any]:
         """Plain data, for the catalog."""
         return {**vars(self), "gold": str(self.gold.absolute()) if self.gold else ""}
@@ -100,7 +111,7 @@ class RetrainReport:
     bundle: str = ""  # that is live now
     judged: dict[str, Report] = field(default_factory=dict)  # candidate ► what the gate said
     drift: Drift | None = None  # where it was asked for
-    notes: list[str] = field(default_factory=list)  # what was left out of the labelled examples
+    notes: list[str] = field(default_factory=list)  # what was left out, and what did not go on
     generation: int = 0  # that is live now; 0 when none was made
     fit: str = ""  # of its topics: the run that made it
     replaced: int = 0
@@ -177,7 +188,7 @@ class Retrainer:
             CatalogError: Somebody else is at it.
             TrainingError: It has killed its workers again and again.
         """
-        with self._catalog.lock(self._lock_name, "indexer worker"), self._engine.patient():
+        with self._catalog.lock(f"{self._name}@retrain", "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
@@ -195,24 +206,20 @@ class Retrainer:
             raise TrainingError(reason, hint="Perhaps there is too little memory.")
         self._catalog.detach_run(run.id, {**run.counts, "deaths": deaths + 1})
 
-    @property
-    def _lock_name(self) -> str:
-        return f"{self._name}@retrain"
-
     @contextmanager
     def _retraining(self) -> Iterator[Lock]:
         """Be the only one who retrains this collection."""
-        with self._catalog.lock(self._lock_name, "indexer retrain") as lock, self._engine.patient():
-            if theirs := self._catalog.open_runs(self._name, retrains=True):
-                raise CatalogError(
-                    f"Workers are at a retrain of '{self._name}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
-                    hint="indexer history tells how far they are.",
-                )
+        with building(self._catalog, self._name, "indexer retrain") as lock, self._engine.patient():
             self._tidy()
             yield lock
 
     def _tidy(self) -> None:
-        """Finish what a killed process left between the switch and the catalog."""
+        """Finish what a killed process left between the switch and the catalog.
+
+        Raises:
+            Superseded: The engine was opened before another generation took over.
+        """
+        check_live(self._engine)
         self._catalog.interrupted_runs(self._name)
         live = next(one.number for one in self._generations.all() if one.state == "live")
         if next(self._catalog.ids(ledger_of(self._name, live)), None) is not None:
@@ -231,6 +238,7 @@ class Retrainer:
             "limits": asdict(self._settings.gate),
             "tagger": self._settings.tagger,
             "keyphrases": self._settings.keyphrases,
+            "absent_keyphrases": self._settings.absent_keyphrases,
         }
         if options.candidate and self._registry.get(options.candidate).fingerprint == self._live.fingerprint:
             raise QueryError(f"'{options.candidate}' is the encoder of '{self._name}' already.")
@@ -282,6 +290,8 @@ class Retrainer:
         folder = self._folder / asked["state"][:12]
         self._forget_other_states(folder)
         with self._recorded(report, by_workers):
+            if self._has_taken_over(report):
+                return
             bundle = self._chosen(report, options, folder)
             if bundle is None:
                 report.verdict = "refused"
@@ -292,15 +302,33 @@ class Retrainer:
             else:
                 self._succeed(report, bundle)
         if report.verdict in ("swapped", "refused"):  # after a dry run it is asked for in earnest, perhaps
-            shutil.rmtree(folder, ignore_errors=True)
+            self._forget(folder)
+        if report.verdict in ("refused", "accepted"):  # those of this night may be wanted all the same
+            prune_encoders(
+                self._generations, self._catalog, self._registry, self._name, but=report.judged.keys()
+            )
+
+    def _has_taken_over(self, report: RetrainReport) -> bool:
+        """Whether this run was stopped after the switch; then the report says what it did."""
+        known = self._catalog.generations(self._name)
+        live = known.get(self._generations.live())
+        if live is None or live.run != report.run:
+            return False
+        report.verdict, report.bundle, report.generation = "swapped", self._settings.bundle, live.number
+        report.fit, report.replaced, report.replaced_fit = live.fit, live.replaced, known[live.replaced].fit
+        report.reason = f"{report.bundle} has taken over as generation {live.number}."
+        return True
 
     def _forget_other_states(self, folder: Path) -> None:
         """What is left of retrains of other states of the collection, and will not be gone on with."""
         for other in self._folder.glob("*/"):
             if other != folder:
-                shutil.rmtree(other)
-                for training in (self._settings.home / "training").glob(f"{self._name}-{other.name}-*"):
-                    shutil.rmtree(training)
+                self._forget(other)
+
+    def _forget(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        for training in (self._settings.home / "training").glob(f"{self._name}-{folder.name}-*"):
+            shutil.rmtree(training)
 
     @contextmanager
     def _recorded(self, report: RetrainReport, by_workers: bool) -> Iterator[None]:
@@ -314,7 +342,7 @@ class Retrainer:
             report.verdict, report.reason = "refused", f"{error} {error.hint}".strip()
         except BaseException as error:
             report.seconds = time.perf_counter() - start
-            again = isinstance(error, IndexerError) and error.retryable
+            again = isinstance(error, IndexerError) and (error.retryable or _is_away(error))
             if by_workers and (again or not isinstance(error, Exception)):
                 self._catalog.detach_run(report.run, report.counts())
             else:
@@ -363,7 +391,7 @@ class Retrainer:
         if options.candidate:
             yield self._registry.get(options.candidate)
             return
-        from trainer.retrain.adapt import Adaptation, candidates  # torch, which takes seconds to load
+        from trainer.retrain.adapt import MINED, Adaptation, candidates  # torch, which takes seconds to load
 
         snapshot = folder / "documents.jsonl"
         ids = sampled(self._catalog, self._name, SNAPSHOT_DOCUMENTS, without=judge.held_back())
@@ -378,7 +406,7 @@ class Retrainer:
             threads=self._settings.threads,
         )
         yield from candidates(live, snapshot, wanted, home=self._settings.home, progress=self._progress)
-        shutil.rmtree(self._settings.home / "training" / "mined", ignore_errors=True)
+        shutil.rmtree(folder / MINED, ignore_errors=True)
 
     def _remember(self, name: str, bundle: Bundle, live: Bundle, judged: Report) -> None:
         parent = self._registry.address(live)
@@ -389,9 +417,7 @@ class Retrainer:
 
     def _succeed(self, report: RetrainReport, bundle: Bundle) -> None:
         """Build the next generation and let it take over."""
-        name = self._registry.address(bundle)
-        before = live_fit(self._catalog, self._name)
-        report.replaced_fit = before.run if before else ""
+        live, name = self._live, self._registry.address(bundle)
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
         recipe = Recipe(
             name,
@@ -406,15 +432,20 @@ class Retrainer:
         with closing(
             Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
-            asked = Asked(before.finder, before.asked or len(set(before.ids))) if before else Asked()
-            named = following.build(asked)
+            named = following.build(as_in(live_fit(self._catalog, self._name)))
             if named is None:
                 raise IndexerError("The next generation has no phrases to make topics of.")
+            if is_candidate(name, self._name):
+                self._catalog.keep_bundle_files(self._name, name, packed(bundle))
             with self._alone():
-                following.take_over(named)
+                before = live_fit(self._catalog, self._name)
+                report.replaced_fit = before.run if before else ""
+                named = following.take_over(named)
                 prune(self._generations, self._catalog, self._registry, self._settings)
             report.generation, report.fit = following.number, named.run
         report.verdict, report.bundle = "swapped", name
+        if read_ranker(live) and not read_ranker(bundle):
+            report.notes.append(NO_RANKER.format(live=self._registry.address(live)))
         report.reason = f"{name} has taken over as generation {report.generation}."
 
     @contextmanager
@@ -443,9 +474,15 @@ class Retrainer:
         if runs := self._catalog.open_runs(self._name):
             raise CatalogError(
                 f"Workers are indexing into collection '{self._name}'.",
-                hint="What was built is kept: run indexer retrain again when they are through.",
+                hint="What was built is kept: run indexer retrain again when they are through. Where no worker is left: "
+                "indexer index SOURCE --no-workers",
                 holder=runs[0].id,
             )
+
+
+def _is_away(error: IndexerError) -> bool:
+    """Whether it is the catalog that cannot be used, and nobody who holds a lock in it."""
+    return isinstance(error, CatalogError) and "holder" not in error.facts
 
 
 def _what(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,11 +71,14 @@ def _adapted(
     settings: Settings, data: Path, corpus: tuple[Path, ...], steps: int, times: int, progress: Progress
 ) -> list[str]:
     """Names of bundles that were trained on the file."""
+    from shutil import rmtree
+
     from models.registry import Registry
     from trainer.loop import TrainConfig
     from trainer.train import Order, Sources, train_bundle
 
     base = Registry(settings.home).get(settings.bundle)
+    mined = settings.home / "training" / f"{base.name}-{data.name.partition('.')[0]}-mined"
     names = []
     for seed in range(times):
         order = Order(
@@ -84,7 +87,8 @@ def _adapted(
             tagger=settings.tagger,
             threads=settings.threads,
         )
-        sources, last = Sources(corpus, mentions=(data,)), seed == times - 1
-        made = train_bundle(base, sources, order, home=settings.home, keep_mined=not last, progress=progress)
+        sources = Sources(corpus, mentions=(data,))
+        made = train_bundle(base, sources, order, home=settings.home, mined=mined, progress=progress)
         names.append(made.name)
+    rmtree(mined, ignore_errors=True)  # nothing was mined where all were there already
     return names

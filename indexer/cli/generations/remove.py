@@ -8,6 +8,8 @@ from indexer.cli.app import App, command, pass_app
 from indexer.cli.generations.opened import opened
 from indexer.cli.text import say
 
+OWNER = "indexer generations remove"
+
 
 @command()
 @click.argument("number", type=click.IntRange(1))
@@ -15,19 +17,22 @@ from indexer.cli.text import say
 def remove(app: App, number: int) -> None:
     """Delete a generation that is not live, or was left unfinished, with all its rows.
 
+    One that a retrain is building is not removed.
+
     \b
     Examples:
       indexer generations remove 2
     """
+    from contextlib import ExitStack
+
     from indexer.catalog import Catalog
-    from indexer.succession import complete, remove_generation
+    from indexer.succession import building, complete, remove_generation
 
     name = app.existing().collection
-    with (
-        Catalog.open(app.existing().database) as catalog,
-        catalog.lock(name, "indexer generations remove"),
-        opened(app) as generations,
-    ):
+    with Catalog.open(app.existing().database) as catalog, opened(app) as generations, ExitStack() as held:
+        if number in [one.number for one in generations.all() if one.state == "unfinished"]:
+            held.enter_context(building(catalog, name, OWNER))
+        held.enter_context(catalog.lock(name, OWNER))
         complete(generations, catalog, name)
         remove_generation(generations, catalog, name, number)
     say(f"generation {number} removed")

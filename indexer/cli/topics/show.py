@@ -50,6 +50,7 @@ def rendered(details: TopicDetails) -> str:
                 ("id", topic.id),
                 ("documents", f"{topic.size:,}"),
                 ("phrases", clean("; ".join(topic.phrases))),
+                *(("became too", clean(f"{other.id} '{other.label}'")) for other in details.others),
             ]
         )
     ]

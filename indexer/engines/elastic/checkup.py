@@ -1,15 +1,16 @@
-"""What would stop a run on a collection in Elasticsearch, found before it starts."""
+"""What would stop a run in Elasticsearch, found before it starts: of the server as a whole, and of a collection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.privileges import WRITE, lacking
-from indexer.errors import EngineForbidden
+from indexer.errors import EngineForbidden, EngineUnavailable, SearchError
 
 BLOCKS = ("read_only", "read_only_allow_delete", "write")
 
@@ -21,6 +22,32 @@ class Problem:
     found: str
     hint: str
     fatal: bool
+
+
+def problems_of_server(cluster: Cluster) -> Iterator[Problem]:
+    """Look at the server as a whole, so also before there is a collection."""
+    client = cluster.client
+    state = _known(cluster, client.cluster.state, metric="blocks")
+    for block in state.get("blocks", {}).get("global", {}).values():
+        yield Problem(f"the server takes no writes: {block['description']}", UNBLOCK, fatal=True)
+    report = _known(cluster, client.health_report, feature="disk")
+    disk = report.get("indicators", {}).get("disk", {})
+    if disk.get("status") in ("yellow", "red"):
+        yield Problem(str(disk["symptom"]), "Free some space, or add a node.", fatal=disk["status"] == "red")
+    licence = _known(cluster, client.license.get).get("license", {})
+    if licence.get("status", "active") != "active":
+        hint = "Renew it, or go back to the free one, which is enough: POST _license/start_basic"
+        yield Problem(f"the {licence['type']} licence is {licence['status']}", hint, fatal=True)
+
+
+def _known(cluster: Cluster, call: Callable[..., Any], **parts: Any) -> Any:
+    """An answer; nothing where asking takes a privilege that no role of ours needs, or the server does not know of it."""
+    try:
+        return cluster.ask(call, **parts)
+    except EngineUnavailable:
+        raise
+    except SearchError:
+        return {}
 
 
 def problems(cluster: Cluster, names: Names) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from elasticsearch import Elasticsearch
 
@@ -37,15 +37,9 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
             system trusts. Certificates are always verified.
 
     Raises:
-        SettingsError: A file cannot be read, the URL has no host, or certificates are given for one without TLS.
+        SettingsError: A file cannot be read, the URL is none, or certificates are given for one without TLS.
     """
-    parts = urlsplit(url)
-    if not parts.hostname:
-        raise SettingsError(
-            "The engine's URL has no host.", hint="For example: INDEXER_ENGINE=http://localhost:9200"
-        )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    address = f"{parts.scheme}://{host}:{parts.port or PORTS[parts.scheme]}{parts.path.rstrip('/')}"
+    parts, address = _read(url)
     options: dict[str, Any] = {}
     secret = _secret(credentials)
     if not secret and parts.username is not None:
@@ -67,6 +61,27 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
             )
         options["ca_certs"] = str(Path(certificates).expanduser())
     return Cluster(Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options), address)
+
+
+def _read(url: str) -> tuple[SplitResult, str]:
+    """The parts of a URL, and the address in it, without user and password."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        if "@" in url and "@" not in parts.netloc:
+            raise ValueError("A part of the password was taken for host and port.")
+    except ValueError:
+        raise SettingsError(
+            "The engine's URL has no usable port.",
+            hint="A port is a number up to 65535. In a password write / as %2F, ? as %3F, # as %23, or set "
+            "INDEXER_CREDENTIALS=user:password instead.",
+        ) from None  # what it says may be a part of the password
+    if not parts.hostname:
+        raise SettingsError(
+            "The engine's URL has no host.", hint="For example: INDEXER_ENGINE=http://localhost:9200"
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return parts, f"{parts.scheme}://{host}:{port or PORTS[parts.scheme]}{parts.path.rstrip('/')}"
 
 
 def _secret(credentials: str) -> str:

@@ -144,6 +144,9 @@ class ElasticEngine:
         """Remove mentions that a killed writer left behind. The server merges segments by itself."""
         self._writer.sweep()
 
+    def wasteful(self) -> bool:
+        return self._writer.has_lost_mentions()
+
     def superseded(self) -> bool:
         return (
             standing_at(self._cluster, self.names.documents) != self._standing.indices[self.names.documents]

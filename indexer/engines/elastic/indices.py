@@ -16,6 +16,11 @@ from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
 
 FIRST = 1
+LACKING = (
+    "failed to find filter",
+    "Unknown analyzer type",
+    "Unknown char_filter type",
+)  # what the server says
 NEXT = ".next"  # in the aliases of a generation that is being made; no name of a collection has a dot
 
 
@@ -203,11 +208,10 @@ def create_index(cluster: Cluster, names: Names, kind: str, number: int, body: d
             raise
         if cause.error == "resource_already_exists_exception":
             return False
-        lacking = "failed to find filter" in str(error) or "Unknown analyzer type" in str(error)
-        if not lacking or "analysis" not in body["settings"]:
+        if not any(part in str(error) for part in LACKING) or "analysis" not in body["settings"]:
             raise
         get_logger(__name__).warning("analyzer_reduced", index=index, reason=str(error))
-        body["settings"]["analysis"]["analyzer"]["words"] = PLAIN
+        body["settings"]["analysis"] = PLAIN
         body["mappings"]["_meta"]["analyzer"] = "plain"
         return create_index(cluster, names, kind, number, body)
     return True

@@ -7,7 +7,7 @@ it, it stays deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from indexer.engines.elastic.problems import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
-from indexer.errors import InputError, MappingMismatch, SearchError
+from indexer.errors import EngineUnavailable, InputError, MappingMismatch, SearchError
 from indexer.readers.fields import flatten_loosely, kind_of
 from indexer.readers.source import clean
 from indexer.records import Document, StoredDocument
@@ -31,6 +31,19 @@ GAP = "\n\n"  # between several texts of a document
 SHOWS_VECTORS = (9, 2)  # from this version on a server leaves vectors out of _source unless asked
 
 Places = Mapping[str, str | None]  # id ► routing
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How far an index has been written to.
+
+    Attributes:
+        numbers: Shard ► the number of its last write.
+        deletions: How many there were since the server was started.
+    """
+
+    numbers: Mapping[str, int]
+    deletions: int
 
 
 @dataclass(frozen=True)
@@ -74,9 +87,13 @@ class UserDocuments:
         """How many documents a search sees."""
         return int(self.index.cluster.ask(self.index.cluster.client.count, index=self.index.name)["count"])
 
-    def scan(self) -> Iterator[list[UserRow]]:
-        """All documents as they are when the scan begins, in pages of no order."""
-        for hits in self._pages({"match_all": {}}, self._wanted(), slices=min(self.index.shards, SLICES)):
+    def scan(self, page: int = PAGE) -> Iterator[list[UserRow]]:
+        """All documents as they are when the scan begins, in pages of no order.
+
+        When the server is restarted meanwhile and we are patient, it begins anew, and gives some a second time.
+        """
+        slices = min(self.index.shards, SLICES)
+        for hits in self._pages({"match_all": {}}, self._wanted(), page=page, slices=slices):
             yield [self._row(hit) for hit in hits]
 
     def ids(self) -> Iterator[str]:
@@ -132,21 +149,25 @@ class UserDocuments:
 
     # -- what has changed ------------------------------------------------------------------------------------
 
-    def marks(self) -> dict[str, int]:
-        """Shard ► the number of its last write; all writes up to there are visible after the next refresh."""
+    def marks(self) -> Marks:
+        """All writes up to these are visible after the next refresh."""
         cluster = self.index.cluster
         answer = cluster.ask(
-            cluster.client.indices.stats, index=self.index.name, metric="docs", level="shards"
+            cluster.client.indices.stats,
+            index=self.index.name,
+            metric=["docs", "indexing"],
+            level="shards",
         )
-        shards = answer["indices"][self.index.name]["shards"]
-        return {
+        about = answer["indices"][self.index.name]
+        numbers = {
             shard: max(copy["seq_no"]["global_checkpoint"] for copy in copies if copy["routing"]["primary"])
-            for shard, copies in shards.items()
+            for shard, copies in about["shards"].items()
         }
+        return Marks(numbers, int(about["primaries"]["indexing"]["delete_total"]))
 
-    def written_since(self, marks: Mapping[str, int]) -> Iterator[UserRow]:
+    def written_since(self, marks: Marks) -> Iterator[UserRow]:
         """Documents that are new or were written after these marks, by whomever. Deleted ones cannot be seen."""
-        for shard, number in marks.items():
+        for shard, number in marks.numbers.items():
             newer = {"range": {"_seq_no": {"gt": number}}}
             for hits in self._pages(newer, self._wanted(), preference=f"_shards:{shard}"):
                 yield from (self._row(hit) for hit in hits)
@@ -164,7 +185,7 @@ class UserDocuments:
             ),
         )
 
-    def take_back(self, paced: Callable[[int], None]) -> int:
+    def take_back(self, paced: Callable[[int], None], page: int = PAGE) -> int:
         """Remove our object from all documents that have it. Returns how many had it.
 
         The whole document is written again without it, as long as it is the one that was read: the server has no
@@ -175,7 +196,7 @@ class UserDocuments:
         while found:  # again, for those that somebody wrote to meanwhile
             found = 0
             self.refresh()
-            for hits in self._pages(having, self._whole()):
+            for hits in self._pages(having, self._whole(), page=page):
                 failures = send(self.index.cluster, map(self._without_ours, hits))
                 bad = [failure for failure in failures if not failure.conflict]
                 if bad:
@@ -208,6 +229,18 @@ class UserDocuments:
     def _pages(
         self, query: Row, source: Any, *, page: int = PAGE, slices: int = 1, preference: str | None = None
     ) -> Iterator[list[Row]]:
+        """Hits of one point in time; from the beginning of another one when the server forgets it and we are patient."""
+        while True:
+            try:
+                yield from self._pages_once(query, source, page, slices, preference)
+                return
+            except EngineUnavailable as error:
+                if not (self.index.cluster.is_patient and error.facts.get("forgotten")):
+                    raise
+
+    def _pages_once(
+        self, query: Row, source: Any, page: int, slices: int, preference: str | None
+    ) -> Iterator[list[Row]]:
         """Hits of one point in time; slices of it are read beside each other."""
         cluster = self.index.cluster
         opened = cluster.ask(
@@ -218,6 +251,7 @@ class UserDocuments:
         )["id"]
 
         def asked(number: int, after: list[Any] | None) -> list[Row]:
+            nonlocal opened
             answer = cluster.search(
                 query=query,
                 size=page,
@@ -229,6 +263,7 @@ class UserDocuments:
                 seq_no_primary_term=True,
                 track_total_hits=False,
             )
+            opened = answer["pit_id"]  # it may change
             return list(answer["hits"]["hits"])
 
         try:
@@ -320,8 +355,3 @@ def _values(source: Any, path: str) -> Iterator[Any]:
             head = ".".join(parts[:length])
             if head in source:
                 yield from _values(source[head], ".".join(parts[length:]))
-
-
-def pages_of(rows: Sequence[UserRow]) -> Iterator[list[UserRow]]:
-    """Rows that are at hand, as `scan` gives them."""
-    yield from batches(rows, PAGE)

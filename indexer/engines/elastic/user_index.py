@@ -24,19 +24,10 @@ from indexer.errors import (
     SearchError,
 )
 from indexer.readers.source import SCHEME
-from mappings import VectorIndex, enrichment
+from mappings import KINDS, VectorIndex, enrichment
 
 TEXT_TYPES = ("text", "match_only_text", "keyword", "wildcard")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-BLOCKS = ("read_only", "read_only_allow_delete", "write")
-NEEDED = (
-    "read",
-    "write",
-    "view_index_metadata",
-    "monitor",
-    "maintenance",
-)  # privileges; and to add the field:
-TO_ADD = "manage"
 
 Json = Mapping[str, Any]
 
@@ -142,13 +133,7 @@ def _one_index(cluster: Cluster, name: str) -> tuple[str, Json]:
             f"'{name}' is a part of the data stream '{about['data_stream']}', whose documents are not to be changed.",
             hint="Export its documents, and index them: indexer index FILE",
         )
-    if about["mappings"].get("_meta", {}).get("kind") in (
-        "documents",
-        "mentions",
-        "phrases",
-        "topics",
-        "changes",
-    ):
+    if about["mappings"].get("_meta", {}).get("kind") in KINDS:
         raise MappingMismatch(
             f"'{name}' is an index of this program.", hint="Its documents are enriched already."
         )

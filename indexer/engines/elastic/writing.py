@@ -175,6 +175,18 @@ class Writer:
             for failure in failures
         ]
 
+    def has_lost_mentions(self) -> bool:
+        """Whether there are more mentions than documents name."""
+        self.fresh.refresh(self.names.mentions, self.names.documents)
+        named = {"value_count": {"field": "phrase_ids"}}
+        documents, mentions = self.cluster.search_many(
+            [
+                (self.names.documents, {"size": 0, "aggs": {"named": named}}),
+                (self.names.mentions, {"size": 0, "track_total_hits": True}),
+            ]
+        )
+        return int(mentions["hits"]["total"]["value"]) > int(documents["aggregations"]["named"]["value"])
+
     def sweep(self) -> int:
         """Remove mentions that no document names: a writer was killed between two steps. Returns how many."""
         self.fresh.refresh(self.names.mentions, self.names.documents)

@@ -50,6 +50,16 @@ def compact(connections: Connections, vectors: Vectors) -> None:
         connection.execute(f"PRAGMA busy_timeout = {int(connections.wait * 1000)}")
 
 
+def worth_it(connection: sqlite3.Connection) -> bool:
+    """Whether a vector file would be written anew."""
+    living = (
+        ("documents", "SELECT count(*) FROM mined"),
+        ("mentions", "SELECT coalesce(sum(mentions), 0) FROM mined"),
+        ("phrases", "SELECT count(*) FROM phrases"),
+    )
+    return any(_worth_it(connection, kind, *connection.execute(query).fetchone()) for kind, query in living)
+
+
 def _worth_it(connection: sqlite3.Connection, kind: str, living: int) -> bool:
     (rows,) = connection.execute("SELECT rows FROM vector_files WHERE kind = ?", (kind,)).fetchone()
     return bool(rows - living > DEAD * rows)

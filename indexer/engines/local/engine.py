@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
+from indexer.batches import batches
 from indexer.engines.base import (
     EngineInfo,
     Filter,
@@ -47,8 +47,6 @@ from indexer.records import (
 
 FILE = "collection.sqlite"
 REMEMBERED = 100_000  # phrases that were read and not written yet; who only reads writes none
-
-T = TypeVar("T")
 
 
 class LocalEngine:
@@ -134,7 +132,7 @@ class LocalEngine:
 
     def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
         refused: list[Refused] = []
-        for batch in _batches(rows, 1_000):
+        for batch in batches(rows, 1_000):
             with self._connections.writing() as connection:
                 refused += mined.refine(connection, batch)
         return refused
@@ -144,13 +142,13 @@ class LocalEngine:
             return texts.delete(connection, ids)
 
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
-        for batch in _batches(rows, 2_000):
+        for batch in batches(rows, 2_000):
             with self._connections.writing() as connection:
                 changed = self._still_changed(connection, [row.phrase_id for row in batch])
                 phrase_rows.write(connection, self._vectors, batch, changed)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
-        for batch in _batches(ids, 5_000):
+        for batch in batches(ids, 5_000):
             with self._connections.writing() as connection:
                 phrase_rows.delete(connection, batch, self._still_changed(connection, batch))
 
@@ -173,6 +171,10 @@ class LocalEngine:
 
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
+
+    def wasteful(self) -> bool:
+        with self._reading() as connection:
+            return compaction.worth_it(connection)
 
     def superseded(self) -> bool:
         return self._live is not None and self._live() != self.path
@@ -331,10 +333,3 @@ class LocalEngine:
     ) -> list[tuple[MentionRow, float]]:
         with self._reading() as connection:
             return search.nearest_mentions(connection, self._vectors, vector, limit, filters)
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of at most `size`; the items are drawn outside of any transaction."""
-    items = iter(items)
-    while batch := list(islice(items, size)):
-        yield batch

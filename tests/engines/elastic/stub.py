@@ -98,7 +98,7 @@ def serve(stub: Stub) -> ThreadingHTTPServer:
             if len(data) > stub.largest:
                 self.answer((413, None))
                 return
-            if "_mget" in self.path:
+            if "_mget" in self.path and not stub.mishaps:
                 asked = json.loads(data)
                 ids = asked.get("ids") or [row["_id"] for row in asked["docs"]]
                 self.answer(stub.mishaps.popleft()([]) if stub.mishaps else stub.found(ids))

@@ -7,13 +7,11 @@ import json
 import pytest
 from hash_encoder import HashEncoder
 from services.asking import asked_for
-from services.elastic import elasticsearch, no_indices
+from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
 from indexer.collection import Collection
 from indexer.errors import NotFound
 from indexer.search import parse_filter
-
-pytestmark = pytest.mark.live
 
 SUBJECTS = {
     "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",
@@ -22,7 +20,7 @@ SUBJECTS = {
 }
 
 
-@pytest.fixture(scope="module", params=["8.19", "9.2"])
+@pytest.fixture(scope="module", params=EVERY_VERSION)
 def version(request: pytest.FixtureRequest) -> str:
     if not asked_for(request.config):
         pytest.skip("Needs Elasticsearch: run with -m live.")

@@ -9,25 +9,24 @@ import numpy as np
 import pytest
 from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, topic
 from services.asking import asked_for
-from services.elastic import elasticsearch, no_indices
+from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic import generations as generations_module
 from indexer.engines.elastic.bulk import Action
+from indexer.engines.elastic.checkup import problems_of_server
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.elastic.rows import mention_id
-from indexer.errors import MappingMismatch, NotFound, SearchError
+from indexer.errors import EngineIncompatible, MappingMismatch, NotFound, SearchError
 from indexer.records import Refinement, TopicWeight
 from mappings import KINDS, load_mapping
-
-pytestmark = pytest.mark.live
 
 PREFIX = "test-engine"
 
 
-@pytest.fixture(scope="module", params=["8.19", "9.2"])
+@pytest.fixture(scope="module", params=EVERY_VERSION)
 def version(request: pytest.FixtureRequest) -> str:
     if not asked_for(request.config):
         pytest.skip("Needs Elasticsearch: run with -m live.")
@@ -104,6 +103,19 @@ def test_a_server_without_the_analyzer_of_a_language_makes_do_and_says_so(url, c
         ElasticEngine(connect(url), PREFIX, "deutsch", DIMS)
 
 
+@pytest.mark.live
+@pytest.mark.xdist_group("elasticsearch-8.19")
+def test_a_client_that_is_newer_than_the_server_is_explained(request):
+    """What a client of version 9 sends to a server of version 8."""
+    if not asked_for(request.config):
+        pytest.skip("Needs Elasticsearch: run with -m live.")
+    with closing(connect(elasticsearch("8.19"))) as cluster:
+        newer = {"accept": "application/vnd.elasticsearch+json; compatible-with=9"}
+        with pytest.raises(EngineIncompatible, match="do not understand each other") as caught:
+            cluster.ask(cluster.client.perform_request, "GET", "/_cluster/health", headers=newer)
+        assert "pip install" in caught.value.hint
+
+
 def test_a_generation_that_was_begun_and_left_stands_in_nobodys_way_but_the_next(url, engine, monkeypatch):
     generations = ElasticGenerations(lambda: connect(url), PREFIX, "main")
     create, made = generations_module.create_index, []
@@ -153,11 +165,18 @@ def test_two_swaps_at_once_are_one(url, engine, monkeypatch):
     generations.close()
 
 
-def test_a_server_without_the_filters_of_the_analyzer_makes_do_with_lower_case(url, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        lambda analysis: analysis["analyzer"]["words"]["filter"].append("not_there"),
+        lambda analysis: analysis["char_filter"]["punctuation"].update(type="not_there"),
+    ],
+)
+def test_a_server_without_a_part_of_the_analyzer_makes_do_with_lower_case(url, monkeypatch, capsys, lacking):
     def without(kind, dims, **options):
         body = load_mapping(kind, dims, **options)
-        for analyzer in body["settings"].get("analysis", {}).get("analyzer", {}).values():
-            analyzer["filter"].append("not_there")
+        if "analysis" in body["settings"]:
+            lacking(body["settings"]["analysis"])
         return body
 
     monkeypatch.setattr("indexer.engines.elastic.indices.load_mapping", without)
@@ -249,10 +268,30 @@ def test_compacting_sweeps_up_mentions_that_no_document_names(engine):
     lost.pop("vector", None)
     engine._fresh.must([Action("index", engine.names.mentions, mention_id("a", "p-lost"), lost)])
     engine._fresh.must([Action("delete", engine.names.documents, "b")])
+    assert engine.wasteful()
     engine.compact()
+    assert not engine.wasteful()
     assert engine.document_frequencies(["p-x", "p-lost"]) == {"p-x": 1, "p-lost": 0}
     assert set(engine.changed_phrases()) == {"p-x", "p-lost"}
     assert [row.phrase_id for row in engine.mentions(["a", "b"])] == ["p-x"]
+
+
+def test_a_server_that_takes_no_writes_at_all_is_found_out(engine):
+    cluster = engine._cluster
+
+    def found() -> list[str]:
+        return [problem.found for problem in problems_of_server(cluster) if problem.fatal]
+
+    def block(on: bool | None) -> None:
+        settings = {"cluster.blocks.read_only_allow_delete": on}
+        cluster.ask(cluster.client.cluster.put_settings, persistent=settings)
+
+    assert found() == []
+    block(True)
+    try:
+        assert found() == ["the server takes no writes: cluster read-only / allow delete (api)"]
+    finally:
+        block(None)
 
 
 def test_mentions_say_whether_they_are_a_keyphrase(engine):

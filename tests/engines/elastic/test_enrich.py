@@ -10,7 +10,7 @@ import pytest
 from elasticsearch import Elasticsearch
 from hash_encoder import HashEncoder
 from services.asking import asked_for
-from services.elastic import elasticsearch, no_indices
+from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
 from indexer.collection import Collection
 from indexer.engines.elastic.user_documents import UserDocuments
@@ -43,8 +43,6 @@ MAPPING = {
     },
 }
 
-live = pytest.mark.live
-
 
 def test_a_pace_lets_so_many_a_second_go_by():
     waited: list[float] = []
@@ -53,15 +51,21 @@ def test_a_pace_lets_so_many_a_second_go_by():
     pace(20)
     assert waited == pytest.approx([0.5, 2.5], abs=0.05)
     assert (pace.burst, Pace(None).burst, Pace(0.5).burst) == (10, 250, 1)
+    assert (pace.page, Pace(None).page, Pace(0.5).page, Pace(0.001).page) == (250, 250, 30, 1)
     Pace(None, waited.append)(10_000)
     assert len(waited) == 2
 
 
-@pytest.fixture(params=["8.19", "9.2"])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest.fixture(scope="module", params=EVERY_VERSION)
+def version(request: pytest.FixtureRequest) -> str:
     if not asked_for(request.config):
         pytest.skip("Needs Elasticsearch: run with -m live.")
-    url = elasticsearch(request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def url(version: str) -> Iterator[str]:
+    url = elasticsearch(version)
     no_indices(url, "test-user-*")
     yield url
     no_indices(url, "test-user-*")
@@ -114,7 +118,6 @@ def ours(client: Elasticsearch, id_: str) -> dict:
     return dict(client.get(**place(id_))["_source"].get("indexer", {}))
 
 
-@live
 def test_an_index_is_enriched_kept_up_to_date_and_given_back_as_it_was(client, collection):
     before = sources(client)
     report = collection.enrich(NEWS, OPTIONS)
@@ -154,7 +157,6 @@ def test_an_index_is_enriched_kept_up_to_date_and_given_back_as_it_was(client, c
     assert collection.enrich(NEWS, OPTIONS).written == 11
 
 
-@live
 def test_what_somebody_writes_meanwhile_is_read_again_and_never_overwritten(client, collection, monkeypatch):
     write, rounds = UserDocuments.write, []
 
@@ -178,7 +180,6 @@ def test_what_somebody_writes_meanwhile_is_read_again_and_never_overwritten(clie
     assert collection.status().documents["done"] == 11
 
 
-@live
 def test_a_run_that_was_killed_is_gone_on_with(client, collection, monkeypatch):
     def killed(self, wanted):
         raise KeyboardInterrupt
@@ -191,7 +192,6 @@ def test_a_run_that_was_killed_is_gone_on_with(client, collection, monkeypatch):
     assert (report.mined, report.written) == (0, 12)
 
 
-@live
 def test_watching_keeps_up(client, collection):
     def one(pause: float) -> None:
         client.index(**place("n12"), document=article(12))
@@ -222,7 +222,6 @@ def test_watching_keeps_up(client, collection):
     assert collection.status().documents["done"] == 11
 
 
-@live
 def test_documents_that_cannot_be_used_are_named_and_stop_nothing(client, collection):
     client.indices.put_mapping(index=NEWS, properties={"article": {"properties": {"n": {"type": "keyword"}}}})
     client.index(index=NEWS, id="odd", document={"article": {"n": 17, "body": "x"}})
@@ -236,7 +235,6 @@ def test_documents_that_cannot_be_used_are_named_and_stop_nothing(client, collec
     assert collection.dead_letters() == []
 
 
-@live
 def test_what_stands_in_the_way_is_explained_before_anything_is_written(client, collection):
     def refused(index=NEWS, **options) -> IndexerError:
         with pytest.raises(IndexerError) as caught:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+from traceback import format_exception
 
 import pytest
 
+from indexer.engines.elastic.checkup import problems_of_server
 from indexer.engines.elastic.cluster import Cluster, connect
 from indexer.engines.elastic.problems import explained
 from indexer.errors import (
@@ -138,6 +140,37 @@ def test_credentials_come_from_the_setting_a_file_or_the_url(
     cluster.close()
 
 
+BLOCKED = {"blocks": {"global": {"10": {"description": "cluster read-only (api)"}}}}
+FULL = {"indicators": {"disk": {"status": "red", "symptom": "1 node is out of disk space."}}}
+LOW = {"indicators": {"disk": {"status": "yellow", "symptom": "1 node has too little space."}}}
+FINE = {"indicators": {"disk": {"status": "green", "symptom": "The disks are fine."}}}
+EXPIRED = {"license": {"type": "platinum", "status": "expired"}}
+BASIC = {"license": {"type": "basic", "status": "active"}}
+MAY_NOT = error("security_exception", "action [cluster:monitor/…] is unauthorized for user [me]")
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ([(200, {"blocks": {}}), (200, FINE), (200, BASIC)], []),
+        (
+            [(200, BLOCKED), (200, FULL), (200, EXPIRED)],
+            [
+                ("the server takes no writes: cluster read-only (api)", True),
+                ("1 node is out of disk space.", True),
+                ("the platinum licence is expired", True),
+            ],
+        ),
+        ([(200, {"blocks": {}}), (200, LOW), (200, BASIC)], [("1 node has too little space.", False)]),
+        ([(403, MAY_NOT), (403, MAY_NOT), (400, error("illegal_argument_exception", "no handler"))], []),
+    ],
+)
+def test_a_server_that_no_run_could_use_is_known_before_there_is_a_collection(stub, cluster, answers, found):
+    stub.mishaps += [lambda items, answer=answer: answer for answer in answers]
+    assert [(problem.found, problem.fatal) for problem in problems_of_server(cluster)] == found
+    assert not stub.mishaps
+
+
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(SettingsError, match="credentials cannot be read"):
         connect("http://x:9200", credentials=f"@{tmp_path / 'missing'}")
@@ -145,6 +178,24 @@ def test_files_that_are_not_there(tmp_path):
         connect("https://x:9200", certificates=str(tmp_path / "missing"))
     with pytest.raises(SettingsError, match="nothing would be encrypted"):
         connect("http://x:9200", certificates=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://host:99999",
+        "http://host:9200x",
+        "http://[::1",
+        "https://me:se/cret@host:9200",
+        "https://me:se#cret@host",
+        "https://me:12/cret@host",  # which would be port 12 of the host "me"
+    ],
+)
+def test_a_wrong_url_is_named_without_its_password(url):
+    with pytest.raises(SettingsError, match="has no usable port") as caught:
+        connect(url)
+    said = "".join(format_exception(caught.value)) + caught.value.hint
+    assert not [part for part in ("99999", "9200x", "::1", "cret", "'se'") if part in said]
 
 
 def test_the_password_is_in_no_message(address):

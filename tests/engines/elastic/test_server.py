@@ -16,7 +16,7 @@ import pytest
 from contract_rows import DIMS, axis, document, mention, mined, phrase, topic
 from services import certificates
 from services import elastic as services
-from services.asking import asked_for
+from services.asking import asked_for, needs
 from services.distribution import VERSIONS, unpacked
 
 from indexer.cli.doctor import _server
@@ -26,10 +26,10 @@ from indexer.engines.elastic.cluster import Cluster, connect
 from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.engines.opening import open_generations
-from indexer.errors import EngineForbidden, EngineIncompatible, EngineUnavailable, MappingMismatch, NotFound
+from indexer.errors import EngineForbidden, EngineUnavailable, MappingMismatch, NotFound
 from indexer.settings import Settings, load_settings
 
-pytestmark = pytest.mark.live
+pytestmark = needs("elasticsearch-secured")
 
 PASSWORD = "a password of tests"
 DOCS = Path(__file__).parents[3] / "docs" / "elasticsearch.md"
@@ -85,7 +85,6 @@ def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """A server with security and TLS on, a user for each role, that takes 100 KB at once and has a short queue."""
     if not asked_for(request.config):
         pytest.skip("Needs Elasticsearch: run with -m live.")
-    services.stop()
     distribution = unpacked(VERSIONS["9.2"])
     folder = tmp_path_factory.mktemp("certificates")
     ours, stranger = (
@@ -358,14 +357,3 @@ def test_an_index_that_disappears_does_not_come_back_without_its_mapping(cluster
     assert not cluster.ask(
         cluster.client.options(ignore_status=404).indices.get_alias, name="indexer-gone-*"
     ).get("x")
-
-
-def test_a_client_that_is_newer_than_the_server_is_explained(request):
-    """What a client of version 9 sends to a server of version 8."""
-    if not asked_for(request.config):
-        pytest.skip("Needs Elasticsearch: run with -m live.")
-    with closing(connect(services.elasticsearch("8.19"))) as cluster:
-        newer = {"accept": "application/vnd.elasticsearch+json; compatible-with=9"}
-        with pytest.raises(EngineIncompatible, match="do not understand each other") as caught:
-            cluster.ask(cluster.client.perform_request, "GET", "/_cluster/health", headers=newer)
-        assert "pip install" in caught.value.hint

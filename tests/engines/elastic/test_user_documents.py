@@ -6,7 +6,7 @@ import pytest
 
 from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
-from indexer.errors import InputError
+from indexer.errors import EngineUnavailable, InputError
 from indexer.records import Document
 
 INDEX = UserIndex(None, "news", 1, "indexer")  # type: ignore[arg-type]  # nothing is asked
@@ -59,3 +59,60 @@ def test_what_is_no_text_or_too_long_is_named(source, reason):
     assert str(problem).startswith("elasticsearch:news/a: ")
     assert reason in str(problem)
     assert problem.facts["document_id"] == "a"
+
+
+class Server:
+    """Has seven documents, gives three at once, each time under another name, and is restarted before some answers."""
+
+    def __init__(self, *restarts: int) -> None:
+        self.client = self
+        self.restarts = restarts
+        self.is_patient = True
+        self.opened = 0
+        self.asked: list[str] = []
+
+    def ask(self, call, **parts):
+        return call(**parts)
+
+    def options(self, **parts):
+        return self
+
+    def open_point_in_time(self, **parts):
+        self.opened += 1
+        return {"id": f"{self.opened}"}
+
+    def close_point_in_time(self, *, id):
+        self.asked.append(f"close {id}")
+
+    def search(self, *, pit, search_after, size, **parts):
+        self.asked.append(pit["id"])
+        if len(self.asked) in self.restarts:
+            raise EngineUnavailable("It was restarted.", forgotten=True)
+        first = search_after[0] + 1 if search_after else 0
+        hits = [
+            {"_id": f"d{n}", "_seq_no": n, "_primary_term": 1, "sort": [n]}
+            for n in range(first, min(first + size, 7))
+        ]
+        return {"pit_id": f"{pit['id']}'", "hits": {"hits": hits}}
+
+
+def read_from(server):
+    documents = UserDocuments(UserIndex(server, "news", 1, "indexer"), EnrichOptions("body"), 100)
+    return [row.id for rows in documents.scan(3) for row in rows]
+
+
+def test_pages_are_read_on_under_the_name_that_the_server_gave_last():
+    server = Server()
+    assert read_from(server) == [f"d{n}" for n in range(7)]
+    assert server.asked == ["1", "1'", "1''", "close 1'''"]
+
+
+def test_what_a_restarted_server_has_forgotten_is_read_from_the_beginning():
+    server = Server(2)
+    ids = read_from(server)
+    assert (sorted(set(ids)), ids[-7:]) == ([f"d{n}" for n in range(7)], [f"d{n}" for n in range(7)])
+    assert server.opened == 2
+    impatient = Server(2)
+    impatient.is_patient = False
+    with pytest.raises(EngineUnavailable):
+        read_from(impatient)

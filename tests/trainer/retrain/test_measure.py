@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hash_encoder import WORD, HashEncoder
@@ -9,7 +11,7 @@ from hash_encoder import WORD, HashEncoder
 from indexer.encoding import Encoding, Floats, Window
 from indexer.errors import LossDiverged
 from indexer.records import Document
-from trainer.retrain.measure import measure, speed
+from trainer.retrain.measure import _nearest, measure, speed
 from trainer.retrain.probe import Probe, make_probe
 
 SUBJECTS = (
@@ -115,6 +117,20 @@ def test_the_same_again_is_the_same(probe: Probe) -> None:
     assert (one.topic == two.topic).all()
     assert (one.mentions == two.mentions).all()
     assert one.silhouette == two.silhouette
+
+
+def test_the_nearest_are_found_without_sorting_all() -> None:
+    likeness = np.random.default_rng(0).integers(0, 50, (1_500, 1_500)).astype(np.float32)  # with many ties
+    tracemalloc.start()
+    found = _nearest(likeness)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < likeness.nbytes / 2
+    assert (found == np.argsort(-likeness, axis=1, kind="stable")[:, :10]).all()
+    assert _nearest(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.4]], np.float32)).tolist() == [
+        [1, 0, 2],
+        [2, 0, 1],
+    ]
 
 
 def test_siblings_are_ranked_among_all_phrases(probe: Probe) -> None:

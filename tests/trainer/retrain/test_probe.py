@@ -61,3 +61,25 @@ def test_a_probe_is_the_same_after_it_was_written_down(probe: Probe, tmp_path) -
 def test_too_few_documents_judge_nothing() -> None:
     with pytest.raises(NotEnoughData, match="1 documents have phrases; 50 are needed"):
         make_probe([Document("a", TEXTS[0]), Document("b", "...")], "auto")
+
+
+def test_a_probe_of_another_format_is_not_read(probe: Probe, tmp_path, monkeypatch) -> None:
+    file = tmp_path / "probe.json.gz"
+    monkeypatch.setattr("trainer.retrain.probe.VERSION", 0)
+    save_probe(probe, file)
+    assert load_probe(file) is not None
+    monkeypatch.undo()
+    assert load_probe(file) is None
+
+
+def test_a_deleted_document_leaves_no_trace() -> None:
+    fillers = [Document(f"f{i:03d}", f"The copper wire carries {i} volts.") for i in range(LEAST_DOCUMENTS)]
+    probe = make_probe([Document("a", TEXTS[0]), Document("b", TEXTS[1]), *fillers], "auto")
+    assert "heat pump" in probe.queries
+    ids = {document.id for document in probe.documents}
+    assert probe.without_missing(ids) is probe
+    left = probe.without_missing(ids - {"a"})
+    assert ids - {document.id for document in left.documents} == {"a"}
+    assert "heat pump" not in left.queries  # one text alone has it now
+    assert left.is_enough
+    assert not probe.without_missing({"a", "b"}).is_enough

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree, rmtree
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from small_parts import PlainPreparer
 from test_collection import made, write
 from test_drift import others
 
+from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable, LossDiverged, QueryError, TrainingError
@@ -22,21 +25,31 @@ from models.bundle import write_bundle
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
 from trainer.retrain.judging import Judge
-from trainer.retrain.run import RetrainOptions
+from trainer.retrain.run import Retrainer, RetrainOptions
 
 BASE = "minilm-base"
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Iterator[Path]:
+    """A home with 60 documents, to be copied."""
+    folder = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
+        patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
+        patch.setattr("indexer.collection.TAGGERS", 0)
+        patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+        patch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
+        patch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+        with Collection.open(home=folder / "home") as opened:
+            opened.index([write(folder / "docs.jsonl", made(60))], topics=3)
+        yield folder / "home"
+
+
 @pytest.fixture
-def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+def collection(tmp_path, indexed) -> Iterator[Collection]:
+    copytree(indexed, tmp_path / "home")
     with Collection.open(home=tmp_path / "home") as opened:
-        opened.index([write(tmp_path / "docs.jsonl", made(60))], topics=3)
         yield opened
 
 
@@ -84,6 +97,22 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
         assert changed.catalog.bundles("main")[0].parent == "minilm-phrases"
 
 
+@pytest.mark.parametrize("look_every", [0.0, 3_600.0])
+def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
+    monkeypatch.setattr("indexer.collection.LOOK_EVERY", look_every)
+    assert collection.retrain(RetrainOptions()).bundle == BASE
+    with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
+        collection.retrain(RetrainOptions(candidate=BASE))
+    assert collection.retrain(RetrainOptions(candidate="minilm-phrases", force=True)).replaced == 2
+
+
+def test_a_ranker_that_does_not_go_on_is_told(collection, trained, monkeypatch):
+    rankers = {"minilm-phrases": object(), BASE: None}
+    monkeypatch.setattr("trainer.retrain.run.read_ranker", lambda bundle: rankers[bundle.name])
+    (note,) = collection.retrain(RetrainOptions()).notes
+    assert note.startswith("Keyphrases are chosen without a ranker now: that of minilm-phrases ")
+
+
 def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(collection, trained, monkeypatch):
     catalog = collection.catalog
     run = catalog.start_run("main", "index", {})
@@ -123,6 +152,48 @@ def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no
     assert collection.retrain(RetrainOptions(force=True)).verdict == "swapped"
 
 
+@pytest.fixture
+def made_anew(monkeypatch, trained) -> None:
+    """Each training gives a bundle of its own, named as those of a retrain are."""
+
+    def candidates(live, snapshot, wanted, *, home, progress):
+        name = f"{wanted.name}-{wanted.seed:06d}-pairs"
+        yield write_bundle(replace(Registry(home).get(BASE), name=name), home / "bundles" / name)
+
+    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr(Judge, "_measured", lambda _, b: BETTER if b.name.endswith("-pairs") else OLD)
+
+
+def test_another_machine_fetches_the_encoder_that_took_over(collection, made_anew):
+    bundles = collection.settings.home / "bundles"
+    report = collection.retrain(RetrainOptions(seed=1))
+    before = Registry(collection.settings.home).get(report.bundle).fingerprint
+    rmtree(bundles / report.bundle)  # it was another machine's, with a home of its own
+    with Collection.open(home=collection.settings.home) as opened:
+        assert opened.settings.bundle == report.bundle
+        assert Registry(opened.settings.home).get(report.bundle).fingerprint == before
+        assert [path.name for path in bundles.iterdir()] == [report.bundle]
+        opened.rollback()
+    rmtree(bundles / report.bundle)
+    with Collection.open(home=collection.settings.home) as opened:
+        assert opened.rollback(to=2).bundle == report.bundle
+    with Collection.open(home=collection.settings.home) as opened:
+        opened.retrain(RetrainOptions(candidate="minilm-phrases", force=True))
+        assert opened.catalog.bundles_with_files("main") == {report.bundle}  # for the way back
+        opened.retrain(RetrainOptions(candidate=BASE, force=True))
+        assert opened.catalog.bundles_with_files("main") == set()
+
+
+def test_refused_encoders_go_with_the_next_retrain(collection, made_anew, no_better):
+    """Those of the last one stay: they can be had by force."""
+    bundles = collection.settings.home / "bundles"
+    left = []
+    for night in (1, 2):
+        assert collection.retrain(RetrainOptions(seed=night)).verdict == "refused"
+        left.append([path.name[-12:] for path in bundles.iterdir()])
+    assert left == [["000001-pairs"], ["000002-pairs"]]
+
+
 def test_with_other_limits_it_is_judged_again(collection, trained, monkeypatch):
     monkeypatch.setattr(
         Judge, "_measured", lambda _, b: replace(BETTER, silhouette=0.3) if b.name == BASE else OLD
@@ -148,6 +219,22 @@ def test_the_probe_stays_and_is_never_learned_from(collection, trained, tmp_path
     assert (folder / "probe.json.gz").read_bytes() == before
     assert trained == [45, 65]
     assert len(list(folder.glob("*/"))) == 1  # what was written down of the other state is gone
+
+
+def test_what_is_deleted_leaves_the_probe(collection, trained, indexed):
+    """Of 15 texts that judge, 10 are enough; with fewer, others are set aside."""
+    before = [d.id for d in probe_of(collection)]
+    source = indexed.parent / "docs.jsonl"  # which nobody else reads again
+
+    def without(ids):
+        records = [record for record in made(60) if record["id"] not in ids]
+        collection.index([write(source, records)], delete_missing=True)
+        return [d.id for d in probe_of(collection)]
+
+    assert without(before[:5]) == before[5:]
+    anew = without(before[:6])
+    assert len(anew) == 13  # a quarter of 54
+    assert not set(before[:6]) & set(anew)
 
 
 def test_a_second_retrain_is_told_who_is_at_work(collection, trained):
@@ -338,7 +425,7 @@ def test_workers_do_it_in_slices_of_one_run(collection, trained):
     assert (run.state, run.counts["reason"]) == ("running", "Stopped at mine.")
     with pytest.raises(CatalogError, match="Workers are at a retrain of 'main' since"):
         collection.retrain(RetrainOptions())
-    assert collection.work().idle  # no batch is on its way
+    assert collection.work().batches.documents == 0
     last = collection.go_on_with_retrain(begun.run, progress=no_progress)
     assert (last.verdict, last.resumed) == ("swapped", True)
     assert [run.state for run in collection.history()] == ["finished"]
@@ -352,14 +439,40 @@ def test_workers_have_nothing_to_begin_in_an_unchanged_collection(collection, no
     assert (report.verdict, report.run) == ("nothing", "")
 
 
-def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch):
+@pytest.mark.parametrize("away", [EngineUnavailable, CatalogError])
+def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch, away):
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:
-        patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(EngineUnavailable("gone")))
+        patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(away("gone")))
         for _ in range(5):  # which is no death of a worker
-            with pytest.raises(EngineUnavailable):
+            with pytest.raises(away):
                 collection.go_on_with_retrain(run, progress=no_progress)
     assert collection.go_on_with_retrain(run, progress=no_progress).verdict == "swapped"
+
+
+def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monkeypatch):
+    run = collection.begin_retrain(RetrainOptions()).run
+    monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
+    with collection.catalog.lock("main", "indexer index"), pytest.raises(CatalogError, match="indexer index"):
+        collection.go_on_with_retrain(run, progress=no_progress)
+    assert collection.catalog.run(run).state == "failed"
+
+
+def test_a_catalog_that_goes_away_after_the_switch_costs_nothing(collection, trained, monkeypatch):
+    run = collection.begin_retrain(RetrainOptions()).run
+    with monkeypatch.context() as patch:
+        for name in ("finish_run", "detach_run"):
+            patch.setattr(Retrainer, "_count_deaths", lambda *_: None)
+            patch.setattr(Catalog, name, lambda *_: (_ for _ in ()).throw(CatalogError("gone")))
+        with pytest.raises(CatalogError):
+            collection.go_on_with_retrain(run, progress=no_progress)
+    assert collection.catalog.run(run).state == "running"
+    before = collection.catalog.generations("main")[1].fit
+    report = collection.go_on_with_retrain(run, progress=no_progress)
+    assert (report.verdict, report.generation, report.replaced) == ("swapped", 2, 1)
+    assert (report.fit, report.replaced_fit) == (collection.catalog.live_fit("main").run, before)
+    assert (trained, generations(collection)) == ([45], [(1, "kept"), (2, "live")])
+    assert collection.catalog.run(run).state == "finished"
 
 
 def test_a_retrain_that_kills_its_workers_is_given_up(collection, trained, monkeypatch):
