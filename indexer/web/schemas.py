@@ -175,7 +175,9 @@ class NearTopic(TopicName):
 
 
 class TopicDetails(Topic):
-    became_too: list[str] = Field(description="Ids that a retired topic became besides, when it was asked for.")
+    became_too: list[str] = Field(
+        description="Ids that a retired topic became besides, when it was asked for."
+    )
     top_documents: list[WeightedHead]
     special: list[Special] = Field(description="Keyphrases that are more frequent here than elsewhere.")
     history: list[TopicEvent]
