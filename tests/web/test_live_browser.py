@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from contextlib import contextmanager
 
 import pytest
 import uvicorn
 from services.asking import asked_for, missing
+from services.browser import PROGRAMS, find_browser
 from services.ports import free_port, listens, wait_until
 from web_client import indexed, made
 
@@ -17,7 +17,6 @@ from indexer.web.served import ServedCollection
 
 pytestmark = pytest.mark.live
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VIEWS = ("/", "/?q=sea+ice&why=1&f.subject=oceans", "/topics", "/topics/t-000001", "/document?id=d04",
          "/phrases?phrase=sea+ice", "/phrases?in=The+%5B%5Bsea+ice%5D%5D+melts.", "/operations", "/api", "/login",
          "/document?id=nowhere")  # fmt: skip
@@ -47,9 +46,9 @@ def browser(request):
     if not asked_for(request.config):
         pytest.skip("Needs a browser: run with -m live.")
     sync_api = pytest.importorskip("playwright.sync_api")
-    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    program = find_browser()
     if program is None:
-        missing(f"There is no browser: {', '.join(BROWSERS)}.")
+        missing(f"There is no browser: {', '.join(PROGRAMS)}.")
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield started
