@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.exports import TOPIC_COLUMNS, WRITERS, Row, hit_columns, hit_rows, topic_rows
 from indexer.search import Mode
 from indexer.web.access import Reader
