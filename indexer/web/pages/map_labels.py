@@ -138,12 +138,13 @@ class _Paper:
 def _touch(boxes: Floats, circles: Floats) -> Flags:
     """Which boxes are on a circle."""
     nearest = np.clip(circles[:, :2], boxes[:, None, :2], boxes[:, None, 2:])
-    on: Flags = np.linalg.norm(nearest - circles[:, :2], axis=2) < circles[:, 2] + ROOM
-    return on.any(axis=1)
+    gap = np.linalg.norm(nearest - circles[:, :2], axis=2) - circles[:, 2]
+    touching: Flags = np.any(gap < ROOM, axis=1)
+    return touching
 
 
 def _overlap(boxes: Floats, others: Floats) -> Flags:
     """Which boxes are on another one."""
     before, behind = boxes[:, None, :2] < others[:, 2:], boxes[:, None, 2:] > others[:, :2]
-    on: Flags = (before & behind).all(axis=2)
-    return on.any(axis=1)
+    overlapping: Flags = np.any(np.all(before & behind, axis=2), axis=1)
+    return overlapping
