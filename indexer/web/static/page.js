@@ -52,7 +52,7 @@ for (const name of ["pointerover", "pointerout", "focusin", "focusout"]) {
 }
 
 // A document: phrases that are like the chosen one, without leaving the text.
-const near = document.getElementById("near");
+const near = document.querySelector("dialog.near");
 if (near) {
   document.addEventListener("click", async (event) => {
     const link = event.target.closest?.("a[data-phrase]");
