@@ -17,7 +17,7 @@ from indexer.web.pages.search import Asked
 from indexer.web.problems import documented
 from indexer.web.served import Served, Shared
 
-router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 503))
+router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 501, 503))
 
 NEAREST = 1_000  # documents, where they are found by meaning
 MEDIA = {
