@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpus import SHIPPED, write_sample
+from benchmarks.corpus import SHIPPED, rows, write_sample
 from benchmarks.process import watch
 from indexer.collection import Collection
 from trainer.evaluation.clustering import agreement, kmeans, numbered, scored
@@ -61,10 +61,10 @@ def compare(options: argparse.Namespace, home: Path) -> None:
 def unlabelled(data: Path, size: int, file: Path) -> dict[str, str]:
     """Write the documents without their labels; returns those by document."""
     write_sample(data, size, file)
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    kept = ({name: row[name] for name in ("id", "title", "text") if name in row} for row in rows)
+    whole = rows(file)
+    kept = ({name: row[name] for name in ("id", "title", "text") if name in row} for row in whole)
     file.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
-    return {row["id"]: str(row["label"]) for row in rows}
+    return {row["id"]: str(row["label"]) for row in whole}
 
 
 def told(home: Path, *arguments: object) -> Any:

@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 SHIPPED = Path(__file__).parent.parent / "indexer" / "data" / "arxiv_sample600.jsonl"
 
@@ -23,20 +24,21 @@ def write_sample(data: Path, size: int, file: Path) -> None:
 
 def texts(file: Path) -> list[str]:
     """Title and text of each document, as the indexer joins them."""
-    return ["\n\n".join(filter(None, (row.get("title"), row["text"]))) for row in _rows(file)]
+    return ["\n\n".join(filter(None, (row.get("title"), row["text"]))) for row in rows(file)]
 
 
 def labels(file: Path) -> list[str] | None:
     """The label of each document, None when there are none."""
-    found = [row.get("label") for row in _rows(file)]
+    found = [row.get("label") for row in rows(file)]
     return None if None in found else [str(label) for label in found]
 
 
 def ids(file: Path) -> list[str]:
-    return [row["id"] for row in _rows(file)]
+    return [row["id"] for row in rows(file)]
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def rows(file: Path) -> list[dict[str, Any]]:
+    """The documents as they stand in the file."""
     return [json.loads(line) for line in _lines(file)]
 
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpus import SHIPPED, write_sample
+from benchmarks.corpus import SHIPPED, rows, write_sample
 from benchmarks.servers import VERSIONS, Elastic
 
 CALM = 60.0  # seconds of searches without a retrain
@@ -108,7 +108,7 @@ def site(version: str | None, budget: str) -> Iterator[Site]:
 def sample(data: Path, size: int, home: Path) -> list[dict[str, Any]]:
     file = home / "sample.jsonl"
     write_sample(data, size, file)
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return rows(file)
 
 
 def indexed(there: Site, rows: list[dict[str, Any]]) -> Path:

@@ -37,7 +37,7 @@ def collection(tmp_path, index, monkeypatch) -> Iterator[Collection]:
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", 0.0)
     with Collection.open(home=tmp_path / "home") as opened:
         yield opened
 

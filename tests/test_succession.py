@@ -95,7 +95,7 @@ def test_topics_and_names_survive_another_encoder(collection):
 def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
     encoders = {"minilm-base": OtherEncoder()}
     monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
-    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", 0.0)
     id_ = collection.search("", mode="words").hits[0].stored.document.id
     text = collection.document(id_).document.content
     with closing(succession(collection)) as following:
@@ -110,7 +110,9 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
 
 def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
     id_ = collection.topics()[0].id
-    monkeypatch.setattr("indexer.collection.LOOK_EVERY", 3_600.0)  # nobody has looked for another generation
+    monkeypatch.setattr(
+        "indexer.collection.opened.LOOK_EVERY", 3_600.0
+    )  # nobody has looked for another generation
     with closing(succession(collection)) as following:
         following.take_over(following.build(Asked(number=3)))
     collection.rename_topic(id_, "Of the next one")

@@ -28,6 +28,10 @@ from trainer.pairs import View, view_all, window
 from trainer.uctopic import embed
 
 MOST_MENTIONS = 20_000  # that are clustered
+FEWEST_MENTIONS = 3_000
+MENTIONS_PER_SECOND = (
+    40  # of a budget; a core encodes three times as many, so a third of the budget goes there
+)
 SURE = 0.2  # share of each cluster's mentions that get a pseudo-label; the paper tries .05, .1, .2 and .5
 UNMASKED = 0.5  # of positives and negatives
 ANCHORS = 32  # of a batch
@@ -42,19 +46,29 @@ class ClusterContrast:
     Args:
         mined: The collection.
         number: Of clusters.
+        budget: Seconds of the training, so that not all of them go into the clusters; 0 = no limit.
 
     Attributes:
         rows: int [n], mentions with a pseudo-label; labels: int [n], 0 to `number` - 1.
     """
 
-    def __init__(self, network: Network, words: WordPieces, mined: Mined, number: int, *, seed: int) -> None:
+    def __init__(
+        self,
+        network: Network,
+        words: WordPieces,
+        mined: Mined,
+        number: int,
+        *,
+        seed: int,
+        budget: float = 0.0,
+    ) -> None:
         self.network = network
         self._words = words
         self._mined = mined
         self._seed = seed
         draw = np.random.default_rng([seed, 3])
         count = len(mined.mentions)
-        rows = np.sort(draw.choice(count, min(MOST_MENTIONS, count), replace=False))
+        rows = np.sort(draw.choice(count, min(clustered(budget), count), replace=False))
         self.rows, self.labels = self._pseudo_labels(rows, number)
         self._of_label = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
 
@@ -129,6 +143,15 @@ class ClusterContrast:
                 views = view_all(self._words, [(*window(*mention, draw), False) for mention in some])
                 found.append(embed(self.network, views, self._words.padding).cpu().numpy())
         return np.concatenate(found)
+
+
+def clustered(budget: float) -> int:
+    """How many mentions are clustered at most, for a training of so many seconds (0 = no limit).
+
+    It depends on nothing else: a training that was killed must find the same clusters again.
+    """
+    wanted = int(budget * MENTIONS_PER_SECOND) or MOST_MENTIONS
+    return min(max(wanted, FEWEST_MENTIONS), MOST_MENTIONS)
 
 
 def agreed(phrases: NDArray[np.integer], labels: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -136,6 +136,7 @@ def train_bundle(
     else:
         only_layers(network)
     network.to("cuda" if torch.cuda.is_available() else "cpu")
+    progress("prepare", 0, None)
     recipe = _recipe(base, network, words, mix, order)
     config = order.config
     if config.budget_s:  # which is for everything, mining too
@@ -179,7 +180,7 @@ def train_bundle(
 def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: Order) -> Recipe:
     seed, last = order.config.seed, mix.sources[-1]
     if order.recipe == "ccl":
-        return ClusterContrast(network, words, last, order.clusters, seed=seed)
+        return ClusterContrast(network, words, last, order.clusters, seed=seed, budget=order.config.budget_s)
     if order.recipe == "seke":
         pieces = base.window_tokens
         return KeyphraseContrast(network, words, mix.sources, pieces=pieces, encoder=order.whole, seed=seed)

@@ -11,6 +11,7 @@ What differs from the paper, and why:
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -88,6 +89,9 @@ class UCTopic:
 class Keeper:
     """Holds document vectors where they were when it was made.
 
+    It keeps the network as it was then: the vectors of all texts would take a minute, and most trainings within a budget
+    ask for few of them.
+
     Args:
         documents: Word pieces of texts, special ones included; without any, nothing is held.
     """
@@ -99,13 +103,7 @@ class Keeper:
         self._padding = padding
         self._documents = documents
         self._seed = seed
-        network.eval()
-        with torch.inference_mode():
-            parts = [
-                document_vectors(network, documents[at : at + GROUP], padding)
-                for at in range(0, len(documents), GROUP)
-            ]
-            self._before = torch.cat(parts).clone() if parts else torch.zeros(0, network.dims)
+        self._before = copy.deepcopy(network).eval()
 
     def loss(self, step: int) -> Tensor:
         """How far some of them have moved: float []."""
@@ -114,8 +112,9 @@ class Keeper:
         draw = np.random.default_rng([self._seed, step, 1])
         chosen = draw.choice(len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False)
         texts = [self._documents[at] for at in chosen.tolist()]
-        now = document_vectors(self._network, texts, self._padding)
-        return kept_as_before(now, self._before[chosen].to(now.device).clone())
+        with torch.no_grad():
+            before = document_vectors(self._before, texts, self._padding)
+        return kept_as_before(document_vectors(self._network, texts, self._padding), before)
 
 
 def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> Tensor:

@@ -12,11 +12,11 @@ from indexer.mining import shown
 from indexer.pipeline import MOST_PROBLEMS, RunReport
 from indexer.progress import Progress
 from indexer.settings import Settings
-from workers.maintaining import EVERY, feed
 from workers.patience import insist
-from workers.sending import Sender
+from workers.sending import Sender, feed
 
 POLL = 0.25  # seconds
+SWEEP_EVERY = 5.0  # seconds
 LONELY = 20.0  # seconds without anybody at work, before we say so
 
 logger = get_logger(__name__)
@@ -50,7 +50,7 @@ class Crew:
         warned = False
         while True:
             insist(lambda: self._feed(report.run))
-            if time.monotonic() - swept > EVERY:
+            if time.monotonic() - swept > SWEEP_EVERY:
                 insist(lambda: self._sender.sweep(self._catalog))
                 swept = time.monotonic()
             counts = insist(lambda: self._catalog.run(report.run)).counts

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
-from indexer.catalog import Catalog, Run
+from indexer.catalog import Run
 from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
-from indexer.mining import CHUNK
 from indexer.pipeline import Pipeline, RunReport
 from workers import training
 from workers.resources import Resources
-from workers.sending import Sender, messages
+from workers.sending import Sender, feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +36,6 @@ def maintain(resources: Resources, sender: Sender) -> None:
         feed(catalog, sender, run.id, run.collection, resources.settings.batches_ahead)
         if catalog.is_through(run.id):
             _finish(resources, run)
-
-
-def feed(catalog: Catalog, sender: Sender, run: str, collection: str, most: int) -> None:
-    """Cut as many batches as there is room for, and send their messages."""
-    sender.send(catalog, messages("prepare", collection, catalog.cut(run, CHUNK, most)))
 
 
 def _finish(resources: Resources, run: Run) -> None:

@@ -17,6 +17,7 @@ from indexer.catalog import Catalog
 from indexer.catalog.entries import BATCH_STATES, BatchState
 from indexer.errors import BrokerUnavailable
 from indexer.log import get_logger, masked
+from indexer.mining import CHUNK
 from indexer.settings import Settings
 from workers.app import make_app
 from workers.queues import QUEUES, Queue, name_of
@@ -148,3 +149,8 @@ def _count(connection: Any, queue: str) -> int:
 def messages(state: BatchState, collection: str, batches: Iterable[str]) -> list[Message]:
     """One for each batch."""
     return [Message(state, collection, batch) for batch in batches]
+
+
+def feed(catalog: Catalog, sender: Sender, run: str, collection: str, most: int) -> None:
+    """Cut as many batches as there is room for, and send their messages."""
+    sender.send(catalog, messages("prepare", collection, catalog.cut(run, CHUNK, most)))

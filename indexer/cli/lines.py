@@ -21,6 +21,7 @@ NAMES = {
     "take back": "Taking back from your index",
     "copy": "Bringing it up to date",
     "evaluate": "Evaluating",
+    "prepare": "Preparing lessons",
     "train": "Training",
     "settle": "Settling document vectors",
     "probe": "Setting texts aside to judge by",

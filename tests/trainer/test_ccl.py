@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from trainer.ccl import agreed
+from trainer.ccl import agreed, clustered
 from trainer.loop import TrainConfig
 from trainer.train import Order, Sources, train_bundle
 
@@ -13,6 +13,12 @@ pytestmark = pytest.mark.usefixtures("small_training")
 def test_mentions_of_a_phrase_take_its_most_frequent_label():
     phrases, labels = np.array([7, 7, 7, 9, 9]), np.array([0, 1, 1, 2, 0])
     assert agreed(phrases, labels).tolist() == [1, 1, 1, 0, 0]  # the smaller one among equals
+
+
+def test_a_short_training_clusters_few_mentions():
+    assert clustered(90.0) == 3_600
+    assert clustered(20.0) == 3_000  # fewer make no clusters
+    assert clustered(0.0) == clustered(7_200.0) == 20_000
 
 
 CONFIG = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)

@@ -71,7 +71,7 @@ def encoder(monkeypatch):
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: made)
     monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("workers.maintaining.CHUNK", SMALL_CHUNK)
+    monkeypatch.setattr("workers.sending.CHUNK", SMALL_CHUNK)
     monkeypatch.setattr("workers.steps.put_off", lambda tries: 0.0)
     return made
 
@@ -97,7 +97,7 @@ def collection(tmp_path, empty_home, encoder, tray, monkeypatch):
     with Collection.open(home=tmp_path / "home", broker="memory://", batches_ahead=3) as opened:
         resources = Resources(opened.settings, "encode")
         monkeypatch.setattr("workers.crew.POLL", 0.0)
-        monkeypatch.setattr("workers.crew.EVERY", 0.0)
+        monkeypatch.setattr("workers.crew.SWEEP_EVERY", 0.0)
         monkeypatch.setattr("workers.crew.sleep", lambda seconds: work(resources, tray))
         yield opened
         resources.close()
@@ -383,7 +383,7 @@ def test_a_run_that_a_worker_is_at_is_left_to_it(collection, source, tray):
 
 
 def test_a_second_signal_gives_the_batch_in_hand_back(collection, source, tray, monkeypatch):
-    monkeypatch.setattr("workers.maintaining.CHUNK", 1)
+    monkeypatch.setattr("workers.sending.CHUNK", 1)
     collection.index([source], wait=False)
     resources = Resources(collection.settings, "prepare")
     work(resources, tray, most=1)

@@ -99,7 +99,7 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
 
 @pytest.mark.parametrize("look_every", [0.0, 3_600.0])
 def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
-    monkeypatch.setattr("indexer.collection.LOOK_EVERY", look_every)
+    monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", look_every)
     assert collection.retrain(RetrainOptions()).bundle == BASE
     with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
         collection.retrain(RetrainOptions(candidate=BASE))

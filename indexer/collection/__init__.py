@@ -1,0 +1,390 @@
+"""The Python face of the program: one object for one collection, one method for each command.
+
+    from indexer.collection import Collection
+
+    with Collection.open(home="my-index") as collection:
+        collection.index(["articles.jsonl"])
+        for hit in collection.search("solar wind", mode="both").hits:
+            print(hit.score, hit.stored.document.title)
+
+The encoder is loaded on first use, so that word search and listings never wait for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from indexer.analysis.finders import Asked
+from indexer.answers import Plan, Status, WorkStatus
+from indexer.catalog.entries import DeadLetter, Run
+from indexer.collection.opened import on_live_vectors
+from indexer.collection.reading import Reading
+from indexer.drift import latest
+from indexer.encoding import Encoder
+from indexer.errors import QueryError
+from indexer.finish import Finisher
+from indexer.pipeline import Pipeline, RunReport
+from indexer.plan import planned
+from indexer.progress import Progress, no_progress
+from indexer.readers import ReadOptions
+from indexer.records import Topic
+from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
+from indexer.runs import Again, SourceRun, Wanted, check_live
+from indexer.succession import settle
+
+if TYPE_CHECKING:
+    from indexer.engines.elastic.user_index import EnrichOptions
+    from indexer.engines.generations import Generation
+    from indexer.enrich import EnrichReport
+    from indexer.enriching import Enriching
+    from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
+    from workers.crew import Crew
+
+TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
+
+
+class Collection(Reading):
+    """One collection of documents: what `Opened` and `Reading` say of it, and everything that changes it."""
+
+    # -- indexing -------------------------------------------------------------------------------------------
+
+    @on_live_vectors
+    def index(
+        self,
+        sources: Sequence[str | Path],
+        *,
+        options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
+        topics: str | int | None = None,
+        refit: bool = False,
+        delete_missing: bool = False,
+        workers: bool = True,
+        wait: bool = True,
+        progress: Progress = no_progress,
+    ) -> RunReport:
+        """Read sources, store, mine and write. Again, it does only what changed.
+
+        Args:
+            options: Names of fields, and limits of the readers.
+            topics: How many topics are wanted (``40``), found how (``"clusters"``), or both (``"clusters:40"``); what
+                is not said is left to the texts, or as it was.
+            refit: Fit the topics again; ids go on where a new topic continues an old one.
+            delete_missing: Remove documents that came from these sources and are not in them any more.
+            workers: Let workers do the mining, when the settings name a broker.
+            wait: Until the workers are through; otherwise a maintaining worker finishes the run.
+        """
+        wanted = Wanted(topics, refit, delete_missing)
+        run = self._source_run("index", workers, progress)
+        return run.run(sources, options, wanted, wait=wait, progress=progress)
+
+    @on_live_vectors
+    def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
+        """Do again what stands in the dead letters; what succeeds leaves them."""
+        again = Again.of(self.catalog.dead(self.name))
+        run = self._source_run("retry", workers, progress)
+        report = run.run(again.files, ReadOptions(), letters=again.letters, progress=progress)
+        report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
+        return report
+
+    def _source_run(self, kind: str, workers: bool, progress: Progress) -> SourceRun:
+        crew = self._crew() if workers and self.settings.broker else None
+        return SourceRun(kind, self.settings, self._pipeline(progress), crew)
+
+    def _crew(self) -> Crew:
+        from workers.crew import Crew
+
+        return Crew(self.settings, self.catalog)
+
+    # -- somebody else's index ------------------------------------------------------------------------------
+
+    @on_live_vectors
+    def enrich(
+        self,
+        index: str,
+        options: EnrichOptions,
+        *,
+        topics: str | int | None = None,
+        refit: bool = False,
+        progress: Progress = no_progress,
+    ) -> EnrichReport:
+        """Mine the documents of an Elasticsearch index of yours, and write topics, keyphrases and vectors to them.
+
+        Its own fields stay as they are; phrases and mentions go to indices of this collection. Again, it does only
+        what changed. Documents that somebody writes to meanwhile are read again; deleted ones stay deleted.
+
+        Args:
+            topics, refit: As for `index`.
+
+        Raises:
+            SettingsError: The engine is not Elasticsearch.
+            NotFound, MappingMismatch, EngineForbidden: The index cannot be enriched; see `UserIndex.open`.
+        """
+        Asked.read(topics)
+        return self._enriching(index, options, progress).all(topics, refit=refit)
+
+    def watch(
+        self,
+        index: str,
+        options: EnrichOptions,
+        *,
+        every: float = 30.0,
+        progress: Progress = no_progress,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> Iterator[EnrichReport]:
+        """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
+
+        Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
+        servers that are away are waited for, but not in the first look.
+
+        Args:
+            every: Seconds between two looks.
+
+        Yields:
+            What each look that found something did; the first one always.
+        """
+        return self._enriching(index, options, progress).watch(every, pause)
+
+    @on_live_vectors
+    def undo_enrich(self, index: str, options: EnrichOptions, *, progress: Progress = no_progress) -> int:
+        """Take back from the documents of an index what `enrich` added, and empty this collection.
+
+        The documents are then as they were. Only the mapping keeps the field: Elasticsearch cannot remove one.
+
+        Returns:
+            How many documents had it.
+        """
+        return self._enriching(index, options, progress).undo()
+
+    def _enriching(self, index: str, options: EnrichOptions, progress: Progress) -> Enriching:
+        from indexer.enriching import Enriching
+
+        pipeline = partial(self._pipeline, progress)
+        return Enriching(self.settings, self.catalog, pipeline, index, options, progress)
+
+    def _pipeline(self, progress: Progress) -> Pipeline:
+        return Pipeline(
+            self.engine,
+            self.catalog,
+            self.name,
+            lambda: self.encoder,
+            tagger=self.settings.tagger,
+            workers=TAGGERS,
+            keyphrases=self.settings.keyphrases,
+            ranker=lambda: self.ranker,
+            absent=self.settings.absent_keyphrases,
+            progress=progress,
+        )
+
+    def plan(
+        self,
+        sources: Sequence[str | Path],
+        *,
+        options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
+    ) -> Plan:
+        """What `index` would do with these sources; reads them and writes nothing."""
+        return planned(self.catalog, self.name, sources, options)
+
+    # -- topics ---------------------------------------------------------------------------------------------
+
+    @on_live_vectors
+    def rename_topic(self, name: str, label: str) -> Topic:
+        """Give a topic a name by hand; it stays through every later run.
+
+        Raises:
+            QueryError: The name is empty, or another topic has it.
+            CatalogError: Somebody is writing to the collection.
+        """
+        label = " ".join(label.split())
+        if not label:
+            raise QueryError("The new name of a topic must not be empty.")
+        with self.catalog.lock(self.name, "indexer topics rename"):
+            settle(self.settings, self.catalog)
+            check_live(self.engine)
+            id_ = self.topic_id(name)
+            topics = self.engine.topics()
+            if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
+                raise QueryError(
+                    f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
+                )
+            self.catalog.rename_topic(self.name, id_, label)
+            renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
+            self.engine.write_topics(renamed)
+        return next(t for t in renamed if t.id == id_)
+
+    @on_live_vectors
+    def merge_topics(
+        self, into: str, others: Sequence[str], *, progress: Progress = no_progress
+    ) -> tuple[Topic, int]:
+        """Make several topics one: `into` keeps its id and name, the others retire and lead to it.
+
+        Returns:
+            The topic, and how many documents changed.
+        """
+        target = self.topic_id(into)
+        sources = [id_ for id_ in (self.topic_id(other) for other in others) if id_ != target]
+        if not sources:
+            raise QueryError("Name at least one other topic to merge.")
+        with self.catalog.lock(self.name, "indexer topics merge") as lock:
+            settle(self.settings, self.catalog)
+            check_live(self.engine)
+            run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
+            finisher = Finisher(
+                self.engine,
+                self.catalog,
+                self.name,
+                run,
+                self.settings.keyphrases,
+                progress,
+                ranker=self.ranker,
+                absent=self.settings.absent_keyphrases,
+            )
+            changed = finisher.merge(target, sources)
+            self.catalog.finish_run(run, "finished", {"documents": changed})
+        return next(t for t in self.engine.topics() if t.id == target), changed
+
+    # -- retraining -----------------------------------------------------------------------------------------
+
+    @on_live_vectors
+    def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
+        """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
+
+        The whole retrain reads the generation that was live when it began.
+        """
+        with self._retrainer(progress) as retrainer:
+            return retrainer.run(options)
+
+    @on_live_vectors
+    def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
+        """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
+        with self._retrainer(no_progress) as retrainer:
+            return retrainer.begin(options)
+
+    @on_live_vectors
+    def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
+        """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
+        with self._retrainer(progress) as retrainer:
+            return retrainer.go_on(run)
+
+    @contextmanager
+    def _retrainer(self, progress: Progress) -> Iterator[Retrainer]:
+        from indexer.engines.opening import open_generations
+        from trainer.retrain.run import Retrainer
+
+        engine = self.engine  # before the settings, which may change with it
+        with closing(open_generations(self.settings)) as generations:
+            yield Retrainer(
+                self.settings,
+                engine,
+                generations,
+                self.catalog,
+                self._encoder_of,
+                taggers=TAGGERS,
+                progress=progress,
+            )
+
+    def rollback(
+        self, to: int | None = None, *, switched: Switched = nobody, progress: Progress = no_progress
+    ) -> RollbackReport:
+        """Make an earlier generation the live one again, or a later one; see `indexer.rollback`.
+
+        Args:
+            to: Number of the generation; None means the one that the live one replaced.
+            switched: Told when searches see it; what is left then is mining.
+        """
+        from indexer.engines.opening import open_generations
+        from models.fetching import fetch
+        from models.ranker import read_ranker
+        from models.registry import Registry
+
+        registry = Registry(self.settings.home)
+
+        def check_bundle(name: str) -> None:
+            fetch(self.settings, name)
+            registry.get(name)
+
+        with closing(open_generations(self.settings)) as generations:
+            rollback = Rollback(
+                self.settings,
+                generations,
+                self.catalog,
+                check_bundle,
+                self._encoder_of,
+                lambda bundle: read_ranker(registry.get(bundle)),
+                taggers=TAGGERS,
+                progress=progress,
+                switched=switched,
+            )
+            return rollback.run(to)
+
+    def _encoder_of(self, bundle: str) -> Encoder:
+        """The encoder of any bundle; the collection's own is not loaded twice."""
+        from models.load import load_encoder
+
+        settings = self.settings
+        if bundle == settings.bundle:
+            return self.encoder
+        return load_encoder(bundle, home=settings.home, backend=settings.backend, threads=settings.threads)
+
+    def history(self, limit: int = 20) -> list[Run]:
+        """Retrains and rollbacks, newest first, with their figures."""
+        return self.catalog.runs(self.name, limit, kinds=KINDS)
+
+    # -- state ----------------------------------------------------------------------------------------------
+
+    def generations(self) -> list[Generation]:
+        """Complete sets of rows, each mined with one encoder: the live one, those that are kept, an unfinished one."""
+        from indexer.engines.opening import open_generations
+
+        with closing(open_generations(self.settings)) as generations:
+            return generations.all()
+
+    def status(self) -> Status:
+        """Counts, sizes, drift, dead letters and the last runs."""
+        info = self.engine.info()
+        drift = latest(self.catalog, self.name)
+        holders = [self.catalog.lock_holder(name) for name in (self.name, f"{self.name}@retrain")]
+        lock, retraining = (f"{h.owner} (pid {h.pid} on {h.host})" if h else "" for h in holders)
+        bundles = [
+            run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
+        ]
+        return Status(
+            collection=self.name,
+            engine=info,
+            documents={state: number for state, number in self.catalog.count(self.name).items()},
+            without_topic=info.without_topic,
+            dead={stage: number for stage, number in self.catalog.dead_counts(self.name).items()},
+            topics=info.topics,
+            bundle=str(bundles[0]) if bundles else self.settings.bundle,
+            last_runs=tuple(self.catalog.runs(self.name, 5)),
+            lock=lock,
+            retraining=retraining,
+            work=self.work(),
+            drift=drift,
+            worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
+        )
+
+    def work(self) -> WorkStatus:
+        """What is with the workers: batches, queues, runs and retrains that go on."""
+        runs = self.catalog.open_runs(self.name)
+        queues: dict[str, int | None] = {}
+        if self.settings.broker:
+            from workers.sending import Sender
+
+            queues |= Sender(self.settings).depths()
+        return WorkStatus(
+            batches=self.catalog.work(self.name),
+            queues=queues,
+            left=self.catalog.count(self.name)["stored"],
+            mined=sum(run.counts.get("mined", 0) for run in runs),
+            runs=tuple(runs),
+            retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
+        )
+
+    def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
+        """What could not be processed, and why."""
+        return self.catalog.dead(self.name, limit=limit)
