@@ -92,6 +92,8 @@ def _show(app: App, report: EnrichReport, *, as_json: bool) -> None:
         say(f"{count(report.written, 'document')} of the index written")
     if report.without_text:
         say(f"{count(report.without_text, 'document')} without text left as they are")
+    if report.outgrown:
+        warn("After that, enrich once more: it writes the new topics to the index.")
     if report.unsettled:
         warn(
             f"{count(report.unsettled, 'document')} changed again and again while they were mined. "

@@ -81,6 +81,11 @@ def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
         say("\n".join(_summary(report)))
     for note in report.notes:
         click.echo(f"Note: {near(note)}", err=True)
+    if report.outgrown:
+        warn(
+            f"{count(report.without_topic, 'document')} got no topic: they are unlike those that the topics were "
+            f"found in. Find topics anew: {app.again('topics refit')}"
+        )
     if report.failed:
         _show_problems(app, report)
 

@@ -44,6 +44,24 @@ def test_index_reports_changed_and_deleted_documents(run, home, tmp_path, corpus
     assert shown.startswith("5 documents read: 0 new, 1 changed, 4 unchanged, 1 deleted, 0 failed\n")
 
 
+STRANGER = (
+    "A sourdough starter needs rye flour. The oven spring depends on the dough hydration of the loaf {}."
+)
+
+
+def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, home, tmp_path, corpus, write):
+    run("index", write(tmp_path / "docs.jsonl", corpus(60)), "--topics", "3", home=home)
+    strangers = [{"id": f"s{i}", "text": STRANGER.format(i)} for i in range(12)]
+    shown = run("index", write(tmp_path / "few.jsonl", strangers[:2]), home=home)
+    assert shown.stderr == ""  # two may be strange
+    shown = run("index", write(tmp_path / "many.jsonl", strangers[2:]), home=home)
+    assert shown.stderr == (
+        "Warning: 10 documents got no topic: they are unlike those that the topics were found in. "
+        f"Find topics anew: indexer --home {home} topics refit\n"
+    )
+    assert "topics found\n" in run("topics", "refit", home=home).stdout
+
+
 def test_problems_go_to_stderr_with_file_and_line(run, home, bad):
     result = run("index", "bad.jsonl", home=home)
     assert result.exit_code == 0
