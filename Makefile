@@ -62,7 +62,7 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --universal --
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
 lock: .venv/installed  ## write both lock files anew from pyproject.toml
-	@$(COMPILE) --extra dev --extra postgres --output-file requirements.lock
+	@$(COMPILE) --extra dev --extra parquet --extra postgres --output-file requirements.lock
 	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
 	@grep -c == requirements.lock requirements-bench.lock
 

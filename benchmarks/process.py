@@ -69,7 +69,7 @@ def run(program: str, *arguments: object, conditions: Conditions) -> Measured:
         with subprocess.Popen(
             command, cwd=ROOT, env=conditions.environment(), stdout=out, stderr=err
         ) as process:
-            megabytes, unmapped = _watch(process)
+            megabytes, unmapped = watch(process)
         seconds = time.perf_counter() - start
         out.seek(0)
         err.seek(0)
@@ -78,8 +78,8 @@ def run(program: str, *arguments: object, conditions: Conditions) -> Measured:
         return Measured(seconds, megabytes, unmapped, json.loads(out.read().strip().splitlines()[-1]))
 
 
-def _watch(process: subprocess.Popen[bytes]) -> tuple[float, float]:
-    """Most memory until the end: all of it, and without mapped files."""
+def watch(process: subprocess.Popen[Any]) -> tuple[float, float]:
+    """Most memory of a process and its children until its end, in MB: all of it, and without mapped files."""
     most, most_unmapped = 0, 0
     watched = psutil.Process(process.pid)
     while process.poll() is None:

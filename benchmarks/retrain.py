@@ -53,14 +53,8 @@ class Site:
 
     def start(self, *arguments: object, **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", *map(str, arguments)]
-        return subprocess.Popen(
-            command,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            **options,
-        )
+        options = {"stdout": subprocess.PIPE, **options}
+        return subprocess.Popen(command, env=self.environment, text=True, start_new_session=True, **options)
 
     def told(self, *arguments: object) -> Any:
         """What a command prints as JSON."""
@@ -130,18 +124,23 @@ def indexed(there: Site, rows: list[dict[str, Any]]) -> Path:
 
 def searches(there: Site, rows: list[dict[str, Any]], number: int) -> int:
     source = indexed(there, rows[:number])
-    searcher = there.start("benchmarks.programs.searcher", source, RATE, stdin=subprocess.PIPE)
+    found = there.home / "answers.jsonl"  # a pipe that nobody reads is full after a minute
+    with found.open("w") as answers_file:
+        searcher = there.start(
+            "benchmarks.programs.searcher", source, RATE, stdin=subprocess.PIPE, stdout=answers_file
+        )
     time.sleep(CALM)
     begun = time.time()
     output, _ = (running := there.retrain()).communicate()
     ended = time.time()
     time.sleep(CALM / 4)
-    lines, _ = searcher.communicate("end\n")
+    searcher.communicate("end\n")
     report = json.loads(output)
     print(
         f"retrain    {ended - begun:,.0f} s, exit {running.returncode}: {report['verdict']}, {report['reason']}"
     )
-    answers = [json.loads(line) for line in lines.splitlines()][10:]  # the first ones load the encoder
+    lines = found.read_text().splitlines()[10:]  # the first ones load the encoder
+    answers = [json.loads(line) for line in lines]
     parts = {
         "before": [a for a in answers if a["at"] < begun],
         "during": [a for a in answers if begun <= a["at"] < ended],

@@ -26,6 +26,15 @@ from indexer.analysis.absent import AbsentFinder
 from indexer.analysis.finders import Asked
 from indexer.analysis.ranker import Ranker
 from indexer.answers import Plan, Reason, Status, TopicDetails, TopicHistory, Why, WorkStatus
+from indexer.browsing import (
+    FieldKinds,
+    Timeline,
+    field_kinds,
+    near_topics,
+    open_facets,
+    similar_documents,
+    timeline,
+)
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
 from indexer.drift import latest
@@ -34,6 +43,7 @@ from indexer.engines.base import Engine, Filter
 from indexer.engines.opening import live_bundle, open_engine
 from indexer.errors import NotFound, QueryError, Superseded
 from indexer.finish import Finisher
+from indexer.metrics import SEARCH_SECONDS
 from indexer.mining import mined
 from indexer.pipeline import Pipeline, RunReport
 from indexer.plan import planned
@@ -42,7 +52,7 @@ from indexer.readers import ReadOptions
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
 from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
 from indexer.runs import Again, SourceRun, Wanted, check_live
-from indexer.search import Hit, Mode, SearchResults, scan, search
+from indexer.search import Facet, Hit, Mode, SearchResults, scan, search
 from indexer.settings import Settings, load_settings
 from indexer.succession import settle
 from indexer.text import Preparer
@@ -52,8 +62,10 @@ from indexer.windows import encode_documents
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
+    from indexer.engines.generations import Generation
     from indexer.enrich import EnrichReport
     from indexer.enriching import Enriching
+    from indexer.topic_map import TopicMap
     from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
     from workers.crew import Crew
 
@@ -134,7 +146,11 @@ class Collection:
             for learned in ("encoder", "ranker"):
                 self.__dict__.pop(learned, None)
         before, self._engine, self.settings = self._engine, engine, settings
-        before.close()
+        self._leave(before)
+
+    def _leave(self, engine: Engine) -> None:
+        """Give back what another generation has taken over from."""
+        engine.close()
 
     def close(self) -> None:
         """Give back files and connections."""
@@ -166,6 +182,10 @@ class Collection:
         from models.registry import Registry
 
         return read_ranker(Registry(self.settings.home).get(self.settings.bundle))
+
+    @cached_property
+    def _preparer(self) -> Preparer:
+        return Preparer(self.settings.tagger)
 
     # -- indexing -------------------------------------------------------------------------------------------
 
@@ -321,7 +341,8 @@ class Collection:
         """Find documents by words, by meaning, or both; see `indexer.search.search`."""
         self._check_fields([*(f.field for f in filters), *facets])
         encoder = None if mode == "words" or not query.strip() else self.encoder
-        return search(
+        start = time.perf_counter()
+        results = search(
             self.engine,
             encoder,
             query,
@@ -333,12 +354,60 @@ class Collection:
             offset=offset,
             absent=self.settings.absent_weight,
         )
+        SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
+        return results
 
     def scan(self, query: str, *, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
         """All documents that `search` finds by words, without an end; for export."""
         self._check_fields([f.field for f in filters])
         chosen = [self._resolved(f) for f in filters]
         return scan(self.engine, query, chosen, absent=self.settings.absent_weight)
+
+    def open_facets(
+        self,
+        query: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        fields: Sequence[str] = ("topic", "keyphrase"),
+        size: int = 10,
+    ) -> tuple[Facet, ...]:
+        """Counts as `search` gives them, but of each field without the choices made in it; see `indexer.browsing`."""
+        self._check_fields([*(f.field for f in filters), *fields])
+        return open_facets(
+            self.engine,
+            query,
+            mode=mode,
+            filters=[self._resolved(f) for f in filters],
+            fields=fields,
+            size=size,
+            absent=self.settings.absent_weight,
+        )
+
+    def timeline(
+        self,
+        query: str,
+        field: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        unit: str | None = None,
+    ) -> Timeline | None:
+        """How many documents that match there are in each year, month or day; None where a field has no dates."""
+        self._check_fields([*(f.field for f in filters), field])
+        return timeline(
+            self.engine,
+            query,
+            mode=mode,
+            filters=[self._resolved(f) for f in filters],
+            field=field,
+            absent=self.settings.absent_weight,
+            unit=unit,
+        )
+
+    def field_kinds(self) -> FieldKinds:
+        """Which of the users' own fields are good to narrow by, and which has the date."""
+        return field_kinds(self.engine)
 
     def _check_fields(self, names: Sequence[str]) -> None:
         """Refuse a field that no document has: it would find nothing, and say nothing."""
@@ -413,6 +482,24 @@ class Collection:
             )
         return found[0]
 
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """What people call these documents: their titles, else their files, else their ids."""
+        found = {stored.document.id: stored.document.name for stored in self.engine.documents(ids)}
+        return {id_: found.get(id_, id_) for id_ in ids}
+
+    def mentions(self, id_: str) -> list[MentionRow]:
+        """The phrases that are kept for a document, keyphrases or not, with every place where they stand."""
+        return self.engine.mentions([id_])
+
+    def similar(self, id_: str, *, limit: int = 5) -> list[tuple[StoredDocument, float]]:
+        """Documents that are nearest to one in meaning, with the cosine.
+
+        Raises:
+            NotFound: There is no such document.
+        """
+        self.document(id_)
+        return similar_documents(self.engine, id_, limit)
+
     def documents(self) -> Iterator[StoredDocument]:
         """All documents, by id; for export."""
         from indexer.batches import batches
@@ -422,7 +509,7 @@ class Collection:
 
     def keyphrases(self, document: Document, *, limit: int | None = None) -> tuple[Keyphrase, ...]:
         """Keyphrases of one text, the absent ones last; nothing is stored, and what the collection knows is not used."""
-        prepared = Preparer(self.settings.tagger).prepare([document])
+        prepared = self._preparer.prepare([document])
         encoded = encode_documents(self.encoder, [document], prepared)[0]
         ranker = self.encoder.ranker
         found = mined(document, encoded, self.encoder.bundle, "", limit or self.settings.keyphrases, ranker)
@@ -461,6 +548,16 @@ class Collection:
             special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
             history=self.topic_history(id_),
         )
+
+    def near_topics(self, name: str, *, limit: int = 5) -> list[tuple[Topic, float]]:
+        """Topics that are nearest to one in meaning, with the cosine."""
+        return near_topics(self.engine.topics(), self.topic_id(name), limit)
+
+    def topic_map(self) -> TopicMap:
+        """Where topics lie in a picture: near in meaning, near each other; it keeps its shape from fit to fit."""
+        from indexer.topic_map import topic_map
+
+        return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json")
 
     def topic_history(self, name: str) -> TopicHistory:
         """What became of a topic, by id or label; also of a retired one, by its id.
@@ -620,6 +717,13 @@ class Collection:
 
     # -- state ----------------------------------------------------------------------------------------------
 
+    def generations(self) -> list[Generation]:
+        """Complete sets of rows, each mined with one encoder: the live one, those that are kept, an unfinished one."""
+        from indexer.engines.opening import open_generations
+
+        with closing(open_generations(self.settings)) as generations:
+            return generations.all()
+
     def status(self) -> Status:
         """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
@@ -662,9 +766,9 @@ class Collection:
             retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
         )
 
-    def dead_letters(self) -> list[DeadLetter]:
+    def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
         """What could not be processed, and why."""
-        return self.catalog.dead(self.name)
+        return self.catalog.dead(self.name, limit=limit)
 
 
 def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from indexer import metrics
 from indexer.analysis.keyphrases import DECIMALS, base_scores, choose, choose_ranked
 from indexer.analysis.ranker import Ranker
 from indexer.encoding import Encoder
@@ -66,7 +67,7 @@ def encode_chunk(
     start = time.perf_counter()
     ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
     found = _encode(encoder, ready)
-    return EncodedChunk(
+    chunk = EncodedChunk(
         documents,
         encoded=[(d, e) for d, e in found if isinstance(e, EncodedDocument)],
         not_prepared=[o for o in outcomes if isinstance(o, InputError)],
@@ -75,6 +76,10 @@ def encode_chunk(
         ranker=encoder.ranker,
         seconds=time.perf_counter() - start,
     )
+    metrics.ENCODE_SECONDS.observe(chunk.seconds)
+    metrics.BATCH_DOCUMENTS.observe(len(ready))
+    metrics.through("encode", len(chunk.encoded), len(chunk.not_encoded))
+    return chunk
 
 
 def _encode(
@@ -164,12 +169,14 @@ class WrittenChunk:
 def write_chunk(engine: Engine, rows: Sequence[MinedDocument], documents: Sequence[Document]) -> WrittenChunk:
     """Write what was mined; `documents` tell where each came from."""
     refused = {row.id: row for row in engine.write_mined(rows)}
-    return WrittenChunk(
+    written = WrittenChunk(
         hashes={row.id: row.content_hash for row in rows if row.id not in refused},
         changed=[row.id for row in refused.values() if row.why == "changed"],
         missing=[row.id for row in refused.values() if row.why == "missing"],
         refused=refusals(documents, [row for row in refused.values() if row.why == "unsound"]),
     )
+    metrics.through("write", len(written.hashes), len(written.refused))
+    return written
 
 
 def refusals(documents: Sequence[Document], refused: Sequence[Refused]) -> list[InputError]:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from indexer import metrics
 from indexer.analysis.finders import Asked
 from indexer.analysis.ranker import Ranker
 from indexer.analysis.topics import load_libraries
@@ -147,6 +148,8 @@ class Pipeline:
                 refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
             self._bury(report, "store", refusals(fresh, list(refused.values())))
+            metrics.through("read", len(documents), sum("left_out" not in p.facts for p in problems))
+            metrics.through("store", len(fresh) - len(refused), len(refused))
             same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
             moved = [d for d in same if known[d.id].source != d.source]
             self.catalog.touch(self.collection, [d.id for d in same], report.run)
@@ -239,6 +242,7 @@ class Pipeline:
 
     def _write_chunk(self, chunk: EncodedChunk, report: RunReport) -> None:
         self.catalog.check_locks()
+        metrics.through("prepare", len(chunk.documents) - len(chunk.not_prepared), len(chunk.not_prepared))
         report.bundle = chunk.bundle
         report.spent("encode", chunk.seconds)
         self._bury(report, "prepare", chunk.not_prepared)

@@ -43,6 +43,11 @@ class Document:
         return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @property
+    def name(self) -> str:
+        """What people call it: its title, else its file, else its id."""
+        return self.title or str(self.meta.get("file") or "") or self.id
+
+    @property
     def text_start(self) -> int:
         """Where `text` begins in `content`."""
         return len(self.title) + len(TITLE_GAP) if self.title else 0

@@ -181,7 +181,7 @@ def search(
             if id_ in stored
         ),
         total=first.total if first else 0,
-        facets=_named_facets(engine, answer.facets),
+        facets=named_facets(engine, answer.facets),
         facets_over=_facets_over(by_words, relaxed, bool(filters)),
         relaxed=relaxed,
     )
@@ -240,7 +240,8 @@ def _fuse(rankings: Mapping[str, Ranking]) -> list[tuple[str, float, dict[str, i
     return [(id_, scores[id_], ranks[id_]) for id_ in order]
 
 
-def _named_facets(engine: Engine, facets: Mapping[str, tuple[tuple[str, int], ...]]) -> tuple[Facet, ...]:
+def named_facets(engine: Engine, facets: Mapping[str, tuple[tuple[str, int], ...]]) -> tuple[Facet, ...]:
+    """Counts with names that can be read: a topic has its label."""
     labels = {topic.id: topic.label for topic in engine.topics()} if "topic" in facets else {}
     return tuple(
         Facet(

@@ -57,7 +57,9 @@ def test_a_lock_names_neither_an_address_nor_a_path(lock: str) -> None:
     assert re.findall(r".*(?:://|--index|--extra-index|--find-links|file:| @ |/).*", text) == []
 
 
-@pytest.mark.parametrize(("lock", "extras"), [(LOCKS[0], ("dev", "postgres")), (LOCKS[1], ("bench",))])
+@pytest.mark.parametrize(
+    ("lock", "extras"), [(LOCKS[0], ("dev", "parquet", "postgres")), (LOCKS[1], ("bench",))]
+)
 def test_a_lock_has_everything_that_is_declared(lock: str, extras: tuple[str, ...]) -> None:
     assert declared(*extras) - {normal(entry) for entry in locked(lock)} == set()
 
@@ -74,7 +76,7 @@ def test_every_import_is_declared() -> None:
     files = [path for top in OURS for path in (ROOT / top).rglob("*.py")]
     tops = {top for path in files for top in imported(path)} - OURS - set(sys.stdlib_module_names)
     packages = packages_distributions()
-    may = declared("postgres")
+    may = declared("parquet", "postgres")
     missing = {top for top in tops if not {normal(name) for name in packages.get(top, [top])} & may}
     assert missing == set()
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from indexer import metrics
 from indexer.catalog import Catalog, Letter
 from indexer.catalog.batches import LEASE, Claim, Outcome
 from indexer.catalog.entries import BatchState, Candidate
@@ -71,6 +72,7 @@ def _prepare(resources: Resources, claim: Claim) -> list[Message]:
     pairs = list(zip(documents, outcomes, strict=True))
     candidates = {d.id: to_candidate(d, o) for d, o in pairs if isinstance(o, Prepared)}
     letters = problem_letters("prepare", [o for o in outcomes if isinstance(o, InputError)])
+    metrics.through("prepare", len(candidates), len(letters))
     ready = insist(lambda: resources.catalog.hand_on(claim, candidates, missing=missing, letters=letters))
     return messages("encode", claim.collection, [claim.id] if ready else [])
 

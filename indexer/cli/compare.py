@@ -73,7 +73,7 @@ def compare(
         return
     say(_side_by_side(found, [[f"{t.label} ({t.size})" for t in outcome.topics[:most]] for outcome in found]))
     for at in range(len(ids)):
-        say(f"\n{bold(clean(plain.name_of(found[0].documents[at].document)))}")
+        say(f"\n{bold(clean(found[0].documents[at].document.name))}")
         say(_side_by_side(found, [_mined(outcome, at) for outcome in found]))
 
 

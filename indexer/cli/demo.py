@@ -88,7 +88,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
 
     _step(app, "A phrase in its context", f"phrases --in '{IN_CONTEXT}' --limit 4")
     near = collection.phrases_in(IN_CONTEXT, limit=4)
-    say(phrases_command.rendered_in_context(near, phrases_command.titles_of(collection, near)))
+    say(phrases_command.rendered_in_context(near, collection.titles([row.document_id for row, _ in near])))
 
     several = [hit for hit in results.hits if len(hit.stored.topics) > 1]  # say more when asked why
     chosen = (several or results.hits)[0].stored.document.id

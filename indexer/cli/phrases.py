@@ -14,7 +14,6 @@ from indexer.cli.filters import filter_options
 from indexer.cli.text import clean, dim, indented, marked, print_json, say, table
 
 if TYPE_CHECKING:
-    from indexer.collection import Collection
     from indexer.engines.base import Filter
     from indexer.records import MentionRow, PhraseRow
 
@@ -60,20 +59,13 @@ def phrases(
             shown = rendered(rows, labels)
         else:
             near = collection.phrases_in(text, limit=limit, filters=filters)
-            titles = titles_of(collection, near)
+            titles = collection.titles([row.document_id for row, _ in near])
             found = [plain.mention(row, score, titles[row.document_id], labels) for row, score in near]
             shown = rendered_in_context(near, titles)
     if as_json:
         print_json(found)
     else:
         say(shown or "no phrases")
-
-
-def titles_of(collection: Collection, near: Near) -> dict[str, str]:
-    """What people call the documents of these mentions."""
-    ids = [row.document_id for row, _ in near]
-    titles = {s.document.id: plain.name_of(s.document) for s in collection.engine.documents(ids)}
-    return {id_: titles.get(id_, id_) for id_ in ids}
 
 
 def rendered(rows: Sequence[tuple[PhraseRow, float]], labels: plain.Labels) -> str:

@@ -1,16 +1,27 @@
-"""Records as plain data, for ``--json``. The names are those of the records and of docs/commands.md."""
+"""Records as plain data, for ``--json`` and for the API. The names are those of the records and of docs/commands.md."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from indexer.answers import Reason, TopicDetails, TopicEvent, TopicHistory, Why
     from indexer.engines.base import Fragment
-    from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic, TopicWeight
+    from indexer.records import (
+        Document,
+        Keyphrase,
+        MentionRow,
+        PhraseRow,
+        Place,
+        StoredDocument,
+        Topic,
+        TopicWeight,
+    )
+    from indexer.search import Facet, Hit, SearchResults
 
 Labels = Mapping[str, str]  # topic id ► label
+Reasons = Mapping[str, "Sequence[Reason]"]  # by document
 
 
 def labels_of(topics: Sequence[Topic]) -> Labels:
@@ -35,8 +46,16 @@ def keyphrase(of: Keyphrase) -> dict[str, Any]:
         "text": of.text,
         "score": rounded(of.score),
         "present": of.present,
-        "places": [asdict(place) for place in of.places],
+        "places": [_place(place) for place in of.places],
     }
+
+
+def _place(of: Place) -> dict[str, Any]:
+    return {
+        "field": of.field,
+        "start": of.start,
+        "end": of.end,
+    }  # there are many: asdict takes ten times as long
 
 
 def topic_weights(weights: Sequence[TopicWeight], labels: Labels) -> list[dict[str, Any]]:
@@ -78,18 +97,114 @@ def mention(of: MentionRow, score: float, title: str, labels: Labels) -> dict[st
         "sentence": of.sentence,
         "document": {"id": of.document_id, "title": title},
         "topic": {"id": of.topic, "label": labels.get(of.topic, of.topic)} if of.topic else None,
-        "places": [asdict(place) for place in of.places],
+        "places": [_place(place) for place in of.places],
     }
+
+
+def results(of: SearchResults, labels: Labels, reasons: Reasons | None = None) -> dict[str, Any]:
+    """A page of hits. `reasons` are there when somebody has asked for them."""
+    return {
+        "query": of.query,
+        "mode": of.mode,
+        "total": of.total,
+        "relaxed": of.relaxed,
+        "hits": [hit(one, labels, reasons) for one in of.hits],
+        "facets": facets(of.facets),
+        "facets_over": of.facets_over,
+    }
+
+
+def hit(of: Hit, labels: Labels, reasons: Reasons | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rank": of.rank,
+        "score": rounded(of.score),
+        **document(of.stored.document),
+        **mined(of.stored, labels),
+        "fragments": [fragment(one) for one in of.fragments],
+        "found_by": dict(of.found_by),
+    }
+    if reasons is not None:
+        near = reasons.get(of.stored.document.id, ())
+        found["near"] = [{"phrase": r.phrase, "similarity": r.similarity} for r in near]
+    return found
+
+
+def facets(of: Sequence[Facet]) -> dict[str, list[dict[str, Any]]]:
+    return {
+        facet.field: [
+            {"value": value, "label": label, "documents": number} for value, label, number in facet.values
+        ]
+        for facet in of
+    }
+
+
+def topic_details(of: TopicDetails) -> dict[str, Any]:
+    return {
+        **topic(of.topic),
+        "became_too": [other.id for other in of.others],
+        "top_documents": [
+            {**document(d.document), "weight": rounded(weight(d, of.topic.id))} for d in of.documents
+        ],
+        "special": [
+            {
+                "keyphrase": s.keyphrase,
+                "documents": s.documents,
+                "everywhere": s.everywhere,
+                "score": rounded(s.score),
+            }
+            for s in of.special
+        ],
+        "history": [event(one) for one in of.history.events],
+    }
+
+
+def topic_history(of: TopicHistory) -> dict[str, Any]:
+    return {
+        "id": of.entry.id,
+        "label": of.entry.label,
+        "state": of.entry.state,
+        "successors": list(of.successors),
+        "history": [event(one) for one in of.events],
+    }
+
+
+def event(of: TopicEvent) -> dict[str, Any]:
+    names = ("at", "run", "kind", "old_id", "new_id", "score", "label")
+    return {**{name: getattr(of.entry, name) for name in names}, "by": of.by}
+
+
+def why(of: Why, labels: Labels) -> dict[str, Any]:
+    return {
+        "id": of.document.id,
+        "title": of.document.title,
+        "topics": [{**topic(one), "weight": rounded(share)} for one, share in of.topics],
+        "runner_up": {**topic(of.runner_up[0]), "weight": rounded(of.runner_up[1])} if of.runner_up else None,
+        "votes": [
+            {
+                "phrase": vote.phrase,
+                "weight": rounded(vote.weight),
+                "topic": vote.topic,
+                "label": labels.get(vote.topic, vote.topic) if vote.topic else None,
+                "similarity": rounded(vote.similarity),
+                "runner_up": vote.runner_up,
+                "margin": rounded(vote.margin),
+            }
+            for vote in of.votes
+        ],
+        "reach": rounded(of.reach),
+        "bundle": of.bundle,
+        "fit": of.fit,
+    }
+
+
+def weight(of: StoredDocument, topic_id: str) -> float:
+    """How much of a document is about a topic."""
+    return next((t.weight for t in of.topics if t.topic_id == topic_id), 0.0)
 
 
 def surface(of: PhraseRow) -> str:
     """The readable form of a phrase: the most frequent one."""
     return of.surfaces[0] if of.surfaces else of.phrase
-
-
-def name_of(of: Document) -> str:
-    """What people call a document: its title, else its file, else its id."""
-    return of.title or str(of.meta.get("file") or "") or of.id
 
 
 def rounded(number: float) -> float:

@@ -26,6 +26,11 @@ SECTIONS = {
         "show": "indexer.cli.show:show",
         "keyphrases": "indexer.cli.keyphrases:keyphrases",
     },
+    "Show": {
+        "serve": "indexer.cli.serve:serve",
+        "report": "indexer.cli.report:report",
+        "keys": "indexer.cli.keys:keys",
+    },
     "Look after": {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",

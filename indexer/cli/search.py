@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -49,6 +50,8 @@ FRAGMENTS_SHOWN = 2
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Which page.")
 @click.option("--all", "everything", is_flag=True,
               help="List all documents with the words, without an end; with --json.")  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write all documents with the words to a file: .csv, .jsonl or .parquet.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Say of each document what it was found by.")
 @json_option
 @pass_app
@@ -61,6 +64,7 @@ def search(
     limit: int,
     page: int,
     everything: bool,
+    output: Path | None,
     why: bool,
     as_json: bool,
 ) -> None:
@@ -77,7 +81,11 @@ def search(
       indexer search 'robots that learn' --topic robotics --where 'year>=2015' --why
       indexer search --facet label --limit 1
       indexer search wind --all --json > all.json
+      indexer search wind --output found.csv
     """
+    if output:
+        _save(app, " ".join(query), filters, output)
+        return
     if everything:
         if not as_json or mode == "meaning":
             raise click.UsageError(
@@ -92,7 +100,7 @@ def search(
         labels = plain.labels_of(collection.topics())
         reasons = collection.reasons(results) if why else None
     if as_json:
-        print_json(_as_json(results, labels, reasons, page=page, limit=limit))
+        print_json({**plain.results(results, labels, reasons), "page": page, "limit": limit})
     elif results.total and not results.hits and page > 1:
         say(
             f"There is no page {page:,}: {count(results.total, 'document')} fill {-(-results.total // limit):,}."
@@ -122,7 +130,7 @@ def _hit(hit: Hit, labels: plain.Labels, reasons: Reasons) -> str:
     document = hit.stored.document
     lines = [indented(_title(hit), first=f"{hit.rank:>2}. ")]
     topics = ", ".join(labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics)
-    about = [document.id] if document.id != plain.name_of(document) else []
+    about = [document.id] if document.id != document.name else []
     lines.append(indented(clean(" ".join([*about, f"[{topics}]"] if topics else about))))
     present = [k.text for k in hit.stored.keyphrases if k.present]
     absent = [k.text for k in hit.stored.keyphrases if not k.present]
@@ -140,7 +148,7 @@ def _hit(hit: Hit, labels: plain.Labels, reasons: Reasons) -> str:
 
 def _title(hit: Hit) -> str:
     """The title, with the words that were found in it marked where there are colours."""
-    title = plain.name_of(hit.stored.document)
+    title = hit.stored.document.name
     found = next((f for f in hit.fragments if f.field == "title" and f.text == title), None)
     if found is None or not colours():
         return bold(clean(title))
@@ -187,6 +195,16 @@ def _facet(facet: Facet) -> str:
     return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
 
 
+def _save(app: App, query: str, filters: Sequence[Filter], output: Path) -> None:
+    from indexer.exports import hit_columns, hit_rows, save, writer_for
+
+    write = writer_for(output)
+    with app.collection() as collection:
+        labels = plain.labels_of(collection.topics())
+        rows = hit_rows(collection.scan(query, filters=filters), labels)
+        save(output, write(rows, hit_columns(collection.engine.fields())))
+
+
 def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:
     """One JSON array, written as the documents come."""
     with app.collection() as collection:
@@ -194,50 +212,6 @@ def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:
         before = "[\n"
         for hit in collection.scan(query, filters=filters):
             click.echo(before, nl=False)
-            print_json(_hit_json(hit, labels, None))
+            print_json(plain.hit(hit, labels))
             before = ","
     click.echo("]" if before == "," else "[]")
-
-
-# -- for programs -------------------------------------------------------------------------------------------
-
-
-def _as_json(
-    results: SearchResults,
-    labels: plain.Labels,
-    reasons: Reasons,
-    *,
-    page: int,
-    limit: int,
-) -> dict[str, Any]:
-    return {
-        "query": results.query,
-        "mode": results.mode,
-        "total": results.total,
-        "relaxed": results.relaxed,
-        "page": page,
-        "limit": limit,
-        "hits": [_hit_json(hit, labels, reasons) for hit in results.hits],
-        "facets": {
-            facet.field: [
-                {"value": value, "label": label, "documents": number} for value, label, number in facet.values
-            ]
-            for facet in results.facets
-        },
-        "facets_over": results.facets_over,
-    }
-
-
-def _hit_json(hit: Hit, labels: plain.Labels, reasons: Reasons) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "rank": hit.rank,
-        "score": plain.rounded(hit.score),
-        **plain.document(hit.stored.document),
-        **plain.mined(hit.stored, labels),
-        "fragments": [plain.fragment(fragment) for fragment in hit.fragments],
-        "found_by": dict(hit.found_by),
-    }
-    if reasons is not None:
-        near = reasons.get(hit.stored.document.id, ())
-        found["near"] = [{"phrase": r.phrase, "similarity": r.similarity} for r in near]
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -27,8 +28,9 @@ def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str
               metavar="NAME[,NAME]", help="What to work on: prepare, encode, maintain, train.")  # fmt: skip
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
               help="Processes for each queue.  [default: one; for encode one for each GPU, or two]")  # fmt: skip
+@click.option("--metrics", metavar="[HOST:]PORT", help="Show figures for Prometheus there.")
 @pass_app
-def worker(app: App, queues: tuple[Any, ...], concurrency: int | None) -> None:
+def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: str | None) -> None:
     """Do the work that indexer index hands over, on this machine.
 
     Needs a broker (INDEXER_BROKER), and the same engine and catalog as the one who hands over. prepare finds
@@ -40,10 +42,11 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None) -> None:
     Examples:
       indexer worker
       indexer worker --queue prepare --concurrency 4
-      indexer worker --queue encode
+      indexer worker --queue encode --metrics 9100
     """
     from indexer.errors import SettingsError
     from models.hardware import physical_cores
+    from workers.metrics import shown
     from workers.queues import gpus, processes
     from workers.sending import Sender
     from workers.supervisor import Supervisor
@@ -60,7 +63,9 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None) -> None:
         f"{count(len(started), 'process', 'processes')}: {', '.join(process.name for process in started)}",
         err=True,
     )
-    Supervisor(started, _environment(app)).run()
+    with ExitStack() as stack:
+        places = stack.enter_context(shown(metrics)) if metrics else {}
+        Supervisor(started, {**_environment(app), **places}).run()
 
 
 def _environment(app: App) -> dict[str, str]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from services.browser import find_browser
 from services.distribution import VERSIONS
 from services.java import find_jdk
 from services.postgres import find_initdb
@@ -30,6 +31,8 @@ def lacking() -> Iterator[str]:
         yield "postgresql"
     if not os.environ.get("INDEXER_TEST_REDIS") and shutil.which("redis-server") is None:
         yield "redis-server"
+    if find_browser() is None:
+        yield "chromium"
 
 
 def main() -> str | int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -75,7 +76,8 @@ def read_lines(path: Path, make: Callable[[Line], T], limit: int | None = None) 
     Raises:
         InputError: A line is not an object or not as `make` wants it, the file has no lines, or it cannot be read.
     """
-    found = [make(_object(*line)) for line in islice(_numbered(path), limit)]
+    with _numbered(path) as lines:
+        found = [make(_object(*line)) for line in islice(lines, limit)]
     if not found:
         raise InputError(f"{path}: there are no lines in it.")
     return found
@@ -91,17 +93,20 @@ def read_usable(path: Path, make: Callable[[Line], T]) -> tuple[list[T], list[st
         InputError: The file cannot be read.
     """
     found, problems = [], []
-    for where, text in _numbered(path):
-        try:
-            found += [make(_object(where, text))] if text.strip() else []
-        except InputError as error:
-            problems.append(str(error))
+    with _numbered(path) as lines:
+        for where, text in lines:
+            try:
+                found += [make(_object(where, text))] if text.strip() else []
+            except InputError as error:
+                problems.append(str(error))
     return found, problems
 
 
-def _numbered(path: Path) -> Iterator[tuple[str, str]]:
-    for number, text in enumerate(_lines(path), 1):
-        yield f"{path}:{number}", text
+@contextmanager
+def _numbered(path: Path) -> Iterator[Iterator[tuple[str, str]]]:
+    """Lines with where they stand, from a file that is closed in the end, also when one of them is wrong."""
+    with closing(_lines(path)) as lines:
+        yield ((f"{path}:{number}", text) for number, text in enumerate(lines, 1))
 
 
 def _object(where: str, text: str) -> Line:
@@ -114,7 +119,7 @@ def _object(where: str, text: str) -> Line:
     return Line(where, value)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path) -> Generator[str, None, None]:
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rt", encoding="utf-8") as lines:

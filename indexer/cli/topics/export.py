@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,34 +14,37 @@ from indexer.cli.app import App, command, pass_app
 
 if TYPE_CHECKING:
     from indexer.collection import Collection
+    from indexer.exports import Row
 
-TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases")
 DOCUMENT_COLUMNS = ("document", "title", "topic", "label", "weight")
-
-Row = dict[str, Any]
 
 
 @command()
-@click.option("--format", "kind", type=click.Choice(["json", "csv"]), default="json", show_default=True,
-              help="One JSON array, or CSV with a header.")  # fmt: skip
+@click.option("--format", "kind", type=click.Choice(["json", "csv", "jsonl", "parquet"]), default="json",
+              show_default=True, help="A JSON array, CSV with a header, JSON Lines, or Parquet (pyarrow).")  # fmt: skip
 @click.option("--documents", is_flag=True, help="Rows of document, topic and weight, in place of the topics.")
 @click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
               help="Where to write.  [default: standard output]")  # fmt: skip
 @pass_app
-def export(app: App, kind: str, documents: bool, output: Path | None) -> None:
-    """Write topics, or who has which, as JSON or CSV.
+def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
+    """Write topics, or who has which, as a file for other programs.
 
     \b
     Examples:
       indexer topics export --format csv --output topics.csv
       indexer topics export --documents --format csv > document_topics.csv
     """
-    with app.collection() as collection, _opened(output) as stream:
-        rows = _document_rows(collection) if documents else map(plain.topic, collection.topics())
-        if kind == "json":
-            _write_json(rows, stream)
+    from indexer.exports import TOPIC_COLUMNS, WRITERS, save, topic_rows
+
+    with app.collection() as collection:
+        rows = _document_rows(collection) if documents else topic_rows(collection.topics())
+        columns = DOCUMENT_COLUMNS if documents else TOPIC_COLUMNS
+        parts = _as_json(rows) if kind == "json" else WRITERS[kind](rows, columns)
+        if output:
+            save(output, parts)
         else:
-            _write_csv(rows, DOCUMENT_COLUMNS if documents else TOPIC_COLUMNS, stream)
+            for part in parts:
+                click.echo(part, nl=False)
 
 
 def _document_rows(collection: Collection) -> Iterator[Row]:
@@ -60,39 +60,10 @@ def _document_rows(collection: Collection) -> Iterator[Row]:
             }
 
 
-def _write_json(rows: Iterable[Row], stream: IO[str]) -> None:
+def _as_json(rows: Iterable[Row]) -> Iterator[bytes]:
     """A JSON array, a row on a line; never the whole in memory."""
     separator = "[\n"
     for row in rows:
-        stream.write(separator + json.dumps(row, ensure_ascii=False))
+        yield (separator + json.dumps(row, ensure_ascii=False)).encode("utf-8", "backslashreplace")
         separator = ",\n"
-    stream.write("[]\n" if separator == "[\n" else "\n]\n")
-
-
-def _write_csv(rows: Iterable[Row], columns: tuple[str, ...], stream: IO[str]) -> None:
-    writer = csv.DictWriter(stream, columns, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow(
-            {name: "; ".join(value) if isinstance(value, list) else value for name, value in row.items()}
-        )
-
-
-@contextmanager
-def _opened(output: Path | None) -> Iterator[IO[str]]:
-    """Standard output, or a file that appears when it is complete."""
-    if output is None:
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    part = output.with_name(f"{output.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
-        part.replace(output)
-    except OSError as error:
-        from indexer.errors import InputError
-
-        raise InputError(f"{output} cannot be written: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)
+    yield b"[]\n" if separator == "[\n" else b"\n]\n"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from indexer.cli import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.text import clean, print_json, say, table
 from indexer.cli.times import moment
@@ -32,7 +33,7 @@ def history(app: App, topic: str, as_json: bool) -> None:
     with app.collection() as collection:
         found = collection.topic_history(topic)
     if as_json:
-        print_json(_as_json(found))
+        print_json(plain.topic_history(found))
         return
     say(f"{found.entry.id} {clean(found.entry.label)}: {_now(found)}")
     say("")
@@ -55,13 +56,13 @@ def events_table(events: Sequence[TopicEvent], topic_id: str) -> str:
             clean(what),
             clean(event.entry.label) if event.entry.new_id == topic_id else "",
         )
-        for event, what in zip(events, _told(events, topic_id), strict=True)
+        for event, what in zip(events, told(events, topic_id), strict=True)
     ]
     return table(rows, head=("when", "by", "what happened", "name"))
 
 
-def _told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
-    """One sentence for each event."""
+def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
+    """What happened, one sentence for each event."""
     went_on = {event.entry.run for event in events if event.entry.kind == "kept"}
     gone = False
     for event in events:
@@ -85,20 +86,3 @@ def _told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
             what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
         gone = leaves and entry.run not in went_on
         yield what + likeness
-
-
-def _as_json(found: TopicHistory) -> dict[str, object]:
-    return {
-        "id": found.entry.id,
-        "label": found.entry.label,
-        "state": found.entry.state,
-        "successors": list(found.successors),
-        "history": [event_json(event) for event in found.events],
-    }
-
-
-def event_json(event: TopicEvent) -> dict[str, object]:
-    """One event, for programs."""
-    entry = event.entry
-    names = ("at", "run", "kind", "old_id", "new_id", "score", "label")
-    return {**{name: getattr(entry, name) for name in names}, "by": event.by}

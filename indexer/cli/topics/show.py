@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from indexer.cli import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
-from indexer.cli.topics.history import event_json, events_table
+from indexer.cli.topics.history import events_table
 
 if TYPE_CHECKING:
     from indexer.answers import TopicDetails
-    from indexer.records import StoredDocument
 
 
 @command()
@@ -33,7 +32,7 @@ def show(app: App, topic: str, documents: int, as_json: bool) -> None:
     with app.collection() as collection:
         details = collection.topic(topic, documents=documents)
     if as_json:
-        print_json(_as_json(details))
+        print_json(plain.topic_details(details))
     else:
         say(rendered(details))
 
@@ -59,35 +58,10 @@ def rendered(details: TopicDetails) -> str:
         telling = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.special]
         blocks.append(table(telling, head=("special here", "documents, of all with it"), right=(1,)))
     if details.documents:
-        rows = [(percent(_weight(d, topic.id)), clean(plain.name_of(d.document)), clean(d.document.id))
+        rows = [(percent(plain.weight(d, topic.id)), clean(d.document.name), clean(d.document.id))
                 for d in details.documents]  # fmt: skip
         blocks.append(
             table([(w, id_, title) for w, title, id_ in rows], head=("share", "id", "document"), right=(0,))
         )
     blocks.append(events_table(details.history.events, topic.id))
     return "\n\n".join(blocks)
-
-
-def _weight(stored: StoredDocument, topic_id: str) -> float:
-    return next((t.weight for t in stored.topics if t.topic_id == topic_id), 0.0)
-
-
-def _as_json(details: TopicDetails) -> dict[str, Any]:
-    return {
-        **plain.topic(details.topic),
-        "became_too": [other.id for other in details.others],
-        "top_documents": [
-            {**plain.document(d.document), "weight": plain.rounded(_weight(d, details.topic.id))}
-            for d in details.documents
-        ],
-        "special": [
-            {
-                "keyphrase": s.keyphrase,
-                "documents": s.documents,
-                "everywhere": s.everywhere,
-                "score": plain.rounded(s.score),
-            }
-            for s in details.special
-        ],
-        "history": [event_json(event) for event in details.history.events],
-    }

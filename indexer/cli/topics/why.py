@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,7 +33,7 @@ def why(app: App, id_: str, as_json: bool) -> None:
         found = collection.why(id_)
         labels = plain.labels_of(collection.topics())
     if as_json:
-        print_json(_as_json(found, labels))
+        print_json(plain.why(found, labels))
     else:
         say(rendered(found, labels))
 
@@ -46,7 +46,7 @@ def rendered(found: Why, labels: plain.Labels, *, limit: int | None = None) -> s
 
 
 def _about(found: Why, labels: plain.Labels) -> Iterator[tuple[str, str]]:
-    yield "document", bold(clean(plain.name_of(found.document)))
+    yield "document", bold(clean(found.document.name))
     shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
     yield "topics", ", ".join(shares) or "none: no topic has enough of the votes"
     if found.runner_up:
@@ -67,29 +67,3 @@ def _row(vote: Vote, labels: plain.Labels) -> tuple[str, ...]:
         f"{vote.margin:.2f}",
         clean(labels.get(vote.runner_up, vote.runner_up)) if vote.runner_up else "",
     )
-
-
-def _as_json(found: Why, labels: plain.Labels) -> dict[str, Any]:
-    return {
-        "id": found.document.id,
-        "title": found.document.title,
-        "topics": [{**plain.topic(topic), "weight": plain.rounded(share)} for topic, share in found.topics],
-        "runner_up": {**plain.topic(found.runner_up[0]), "weight": plain.rounded(found.runner_up[1])}
-        if found.runner_up
-        else None,
-        "votes": [
-            {
-                "phrase": vote.phrase,
-                "weight": plain.rounded(vote.weight),
-                "topic": vote.topic,
-                "label": labels.get(vote.topic, vote.topic) if vote.topic else None,
-                "similarity": plain.rounded(vote.similarity),
-                "runner_up": vote.runner_up,
-                "margin": plain.rounded(vote.margin),
-            }
-            for vote in found.votes
-        ],
-        "reach": plain.rounded(found.reach),
-        "bundle": found.bundle,
-        "fit": found.fit,
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from indexer.engines.base import Clause, Fragment, WordQuery
 from indexer.engines.fragments import marks_in, pieces, worth
@@ -85,7 +86,6 @@ def highlights(
 def _unused_characters(texts_: Iterable[str]) -> tuple[str, str]:
     """Two private-use characters that stand in none of the texts: they can be told from text for certain."""
     used = set().union(*map(set, texts_))
-    free = (
-        chr(code) for code in [*range(0xE000, 0xF900), *range(0xF0000, 0x10FFFE)] if chr(code) not in used
-    )
+    private = chain(range(0xE000, 0xF900), range(0xF0000, 0x10FFFE))
+    free = (chr(code) for code in private if chr(code) not in used)
     return next(free), next(free)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 
+import psutil
 import pytest
 
 from indexer.errors import InputError
@@ -84,3 +85,11 @@ def test_fields_of_the_right_kind():
 def test_fields_of_the_wrong_kind(kind, name):
     with pytest.raises(InputError, match=f'f:1: "{name}" must be'):
         getattr(FIELDS, kind)(name)
+
+
+def test_a_file_is_closed_where_a_line_is_wrong(file):
+    path = file('{"text": "a"}\n{"text": 1}\n{"text": "c"}\n')
+    with pytest.raises(InputError) as caught:
+        read_lines(path, text_of)
+    assert ":2: " in str(caught.value)
+    assert str(path) not in [opened.path for opened in psutil.Process().open_files()]

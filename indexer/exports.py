@@ -1,0 +1,202 @@
+"""Search results and topics as files that other programs read: CSV, JSON Lines, Parquet. Rows go out as they come."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import Any
+
+from indexer.errors import InputError, QueryError, SettingsError
+from indexer.records import Topic
+from indexer.search import Hit
+
+Row = Mapping[str, Any]
+
+HIT_COLUMNS = (
+    "rank",
+    "score",
+    "id",
+    "title",
+    "topics",
+    "topic_ids",
+    "keyphrases",
+    "absent_keyphrases",
+    "source",
+)
+TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases")
+OWN = "meta."  # before the names of the users' own fields
+AT_ONCE = 500  # rows
+IN_MEMORY = 8_000_000  # bytes of a Parquet file that is being made
+# What a spreadsheet would take for a formula, which can do more than count.
+FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+([.,]\d+)*$)")
+
+
+def hit_rows(hits: Iterable[Hit], labels: Mapping[str, str]) -> Iterator[Row]:
+    """A row for each document that was found."""
+    for hit in hits:
+        document = hit.stored.document
+        yield {
+            "rank": hit.rank,
+            "score": round(hit.score, 6),
+            "id": document.id,
+            "title": document.title,
+            "topics": [labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics],
+            "topic_ids": [t.topic_id for t in hit.stored.topics],
+            "keyphrases": [k.text for k in hit.stored.keyphrases if k.present],
+            "absent_keyphrases": [k.text for k in hit.stored.keyphrases if not k.present],
+            "source": document.source,
+            **{OWN + name: value for name, value in document.meta.items()},
+        }
+
+
+def hit_columns(fields: Iterable[str]) -> tuple[str, ...]:
+    """Columns of found documents.
+
+    Args:
+        fields: Names of the users' own.
+    """
+    return (*HIT_COLUMNS, *(OWN + name for name in fields))
+
+
+def topic_rows(topics: Iterable[Topic]) -> Iterator[Row]:
+    """A row for each topic."""
+    for topic in topics:
+        yield {
+            "id": topic.id,
+            "label": topic.label,
+            "documents": topic.size,
+            "named_by_hand": topic.named_by_hand,
+            "phrases": list(topic.phrases),
+        }
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def as_csv(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
+    """CSV with a header; several values are joined by semicolons. What looks like a formula begins with a quote."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
+        if stream.tell() > 1 << 16:
+            yield _taken(stream)
+    yield _taken(stream)
+
+
+def _taken(stream: io.StringIO) -> bytes:
+    text = stream.getvalue()
+    stream.seek(0)
+    stream.truncate()
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        value = "; ".join(map(str, value))
+    if isinstance(value, str):
+        value = value.replace("\0", "")
+        return f"'{value}" if FORMULA.match(value) else value
+    return value
+
+
+def as_jsonl(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
+    """One JSON object on a line."""
+    for row in rows:
+        yield (json.dumps({n: row[n] for n in columns if n in row}, ensure_ascii=False) + "\n").encode(
+            "utf-8", "backslashreplace"
+        )
+
+
+def as_parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
+    """Parquet. Columns of one type keep it; the users' own become text where they have several.
+
+    Raises:
+        SettingsError: pyarrow is not installed.
+    """
+    if not find_spec("pyarrow"):
+        raise SettingsError(
+            "Parquet needs pyarrow, which is not installed.", hint="pip install 'indexer[parquet]'"
+        )
+    return _parquet(rows, columns)
+
+
+def _parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
+    import pyarrow
+    from pyarrow import parquet
+
+    lists = {"topics", "topic_ids", "keyphrases", "absent_keyphrases", "phrases"}
+    numbers = {
+        "rank": pyarrow.int64(), "documents": pyarrow.int64(), "score": pyarrow.float64(), "weight": pyarrow.float64(),
+    }  # fmt: skip
+    types = {
+        name: pyarrow.list_(pyarrow.string()) if name in lists else numbers.get(name, pyarrow.string())
+        for name in columns
+    }
+    if "named_by_hand" in types:
+        types["named_by_hand"] = pyarrow.bool_()
+    schema = pyarrow.schema(list(types.items()))
+    with SpooledTemporaryFile(IN_MEMORY) as file:
+        with parquet.ParquetWriter(file, schema) as writer:
+            iterator = iter(rows)
+            while some := list(islice(iterator, AT_ONCE)):
+                plain = [
+                    {n: _text(row.get(n)) if n.startswith(OWN) else row.get(n) for n in columns}
+                    for row in some
+                ]
+                writer.write_table(pyarrow.Table.from_pylist(plain, schema))
+        file.seek(0)
+        while part := file.read(1 << 16):
+            yield part
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return "; ".join(map(str, value)) if isinstance(value, list) else json.dumps(value)
+
+
+Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[bytes]]
+WRITERS: dict[str, Writer] = {"csv": as_csv, "jsonl": as_jsonl, "parquet": as_parquet}
+KINDS = {
+    "csv": "CSV",
+    "jsonl": "JSON Lines",
+    **({"parquet": "Parquet"} if find_spec("pyarrow") else {}),
+}  # that can be
+
+
+def writer_for(path: Path) -> Writer:
+    """What writes a file of the kind that its name ends in.
+
+    Raises:
+        QueryError: There is no such kind.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in WRITERS:
+        raise QueryError(f"{path} must end in {', '.join(f'.{known}' for known in WRITERS)}.")
+    return WRITERS[kind]
+
+
+def save(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file; it appears when it is complete.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as stream:
+            stream.writelines(parts)
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,101 @@
+"""The API for changes. What takes long becomes a task, whose progress can be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Response, UploadFile
+
+from indexer.cli import plain
+from indexer.errors import QueryError
+from indexer.web import schemas, work
+from indexer.web.access import Admin, Reader, Writer
+from indexer.web.api import TopicPath
+from indexer.web.problems import Refusal, documented
+from indexer.web.served import Served, Shared
+from indexer.web.tasks import Task
+
+router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 413, 415, 422, 429, 503))
+
+MOST_DOCUMENTS = 1_000  # in one request
+
+
+@router.post("/documents", response_model=schemas.Task, status_code=202)
+def add_documents(
+    served: Shared,
+    writer: Writer,
+    response: Response,
+    documents: Annotated[
+        schemas.NewDocument
+        | Annotated[list[schemas.NewDocument], Body(min_length=1, max_length=MOST_DOCUMENTS)],
+        Body(),
+    ],
+) -> dict[str, Any]:
+    """Index a document, or several. They can be found by words as soon as the task has stored them."""
+    given = documents if isinstance(documents, list) else [documents]
+    return _begun(served, response, work.add_documents(served, [one.model_dump() for one in given]))
+
+
+@router.post("/files", response_model=schemas.Task, status_code=202)
+def add_file(served: Shared, writer: Writer, response: Response, file: UploadFile) -> dict[str, Any]:
+    """Index a file: jsonl, csv, tsv, txt, md, html, pdf or docx. The same name again replaces what it held."""
+    return _begun(served, response, work.add_file(served, file.filename or "", file.file))
+
+
+@router.patch("/topics/{id}", response_model=schemas.Topic)
+def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
+    """Give a topic a name by hand; it stays through every later run."""
+    try:
+        return plain.topic(served.collection.rename_topic(name, wanted.label))
+    except QueryError as error:  # another topic has it
+        raise Refusal(409, str(error), hint=error.hint) from error
+
+
+@router.post("/retry", response_model=schemas.Task, status_code=202)
+def retry(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
+    """Do again what stands in the dead letters."""
+    return _begun(served, response, work.retry(served))
+
+
+@router.post("/retrain", response_model=schemas.Task, status_code=202)
+def retrain(served: Shared, admin: Admin, response: Response, wanted: schemas.Retrain) -> dict[str, Any]:
+    """Adapt the encoder to the collection; it takes over if it is better."""
+    return _begun(served, response, work.retrain(served, **wanted.model_dump()))
+
+
+@router.get("/tasks", response_model=list[schemas.Task])
+def tasks(served: Shared, reader: Reader) -> list[dict[str, Any]]:
+    """List the tasks that this server was given, newest first."""
+    return [shown(served, task) for task in served.tasks.all()]
+
+
+@router.get("/tasks/{id}", response_model=schemas.Task)
+def task(
+    served: Shared, reader: Reader, id_: Annotated[str, Path(alias="id", max_length=64)]
+) -> dict[str, Any]:
+    """How far a task is."""
+    found = served.tasks.get(id_)
+    if found is None:
+        raise Refusal(
+            404, f"There is no task '{id_}'.", hint="A server that was started anew knows no old ones."
+        )
+    return shown(served, found)
+
+
+def _begun(served: Served, response: Response, task: Task) -> dict[str, Any]:
+    response.headers["Location"] = f"/api/tasks/{task.id}"
+    return shown(served, task)
+
+
+def shown(served: Served, task: Task) -> dict[str, Any]:
+    """A task; of one that was handed over, what its run has come to."""
+    found = asdict(task)
+    if task.state == "done" and task.result.get("left_to_workers"):
+        run = served.collection.catalog.run(task.result["run"])
+        if run.state == "running":
+            found["state"] = "with workers"
+        else:
+            found |= {"state": "done" if run.state == "finished" else "failed", "error": run.error}
+            found["result"] = {**task.result, **run.counts}
+    return found

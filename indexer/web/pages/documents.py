@@ -1,0 +1,96 @@
+"""A document as it is read: its text with phrases marked, why it has its topics, what is like it; and phrases."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from indexer.answers import Why
+from indexer.errors import NotFound, QueryError
+from indexer.web.access import Reader
+from indexer.web.pages.marking import Piece, Span, phrases_of, pieces
+from indexer.web.pages.rendering import page
+from indexer.web.served import Served, Shared
+
+router = APIRouter(include_in_schema=False)
+
+SHOWN = 60_000  # characters of a text, unless more is asked for
+SIMILAR = 6
+VOTES = 12
+PHRASES = 20
+
+
+@router.get("/document")
+def document(
+    request: Request, served: Shared, reader: Reader, id: Annotated[str, Query()] = "", all: str = ""
+) -> HTMLResponse:
+    """Read a document."""
+    collection = served.collection
+    stored = collection.document(id)
+    whole = stored.document.text
+    text = whole if all else whole[:SHOWN]
+    mentions = collection.mentions(id)
+    in_title, in_text = (phrases_of(field, stored.keyphrases, mentions) for field in ("title", "text"))
+    labels = {topic.id: topic.label for topic in collection.topics()}
+    return page(
+        request, served, reader, "document.html",
+        stored=stored,
+        document=stored.document,
+        title=pieces(stored.document.name, in_title if stored.document.title else ()),
+        text=pieces(text, in_text),
+        left=len(whole) - len(text),
+        present=[k for k in stored.keyphrases if k.present],
+        absent=[k for k in stored.keyphrases if not k.present],
+        why=_why(served, id),
+        votes=VOTES,
+        similar=collection.similar(id, limit=SIMILAR),
+        labels=labels,
+    )  # fmt: skip
+
+
+def _why(served: Served, id: str) -> Why | None:
+    try:
+        return served.collection.why(id)
+    except NotFound:  # it has not been mined yet
+        return None
+
+
+@router.get("/phrases")
+def phrases(
+    request: Request,
+    served: Shared,
+    reader: Reader,
+    phrase: Annotated[str, Query(max_length=500)] = "",
+    sentence: Annotated[str, Query(alias="in", max_length=5_000)] = "",
+) -> HTMLResponse:
+    """Find phrases by meaning, alone or in a sentence."""
+    collection = served.collection
+    problem, near, mentions = "", [], []
+    try:
+        if sentence.strip():
+            mentions = collection.phrases_in(sentence, limit=PHRASES)
+        elif phrase.strip():
+            near = collection.phrases(phrase, limit=PHRASES)
+    except QueryError as error:
+        problem = str(error)
+    titles = collection.titles([row.document_id for row, _ in mentions])
+    shown = [
+        (row, score, titles[row.document_id], _in_sentence(row.sentence, row.surface))
+        for row, score in mentions
+    ]
+    return page(
+        request, served, reader, "phrases.html", code=400 if problem else 200,
+        phrase=phrase,
+        sentence=sentence,
+        near=near,
+        mentions=shown,
+        labels={topic.id: topic.label for topic in collection.topics()},
+        problem=problem,
+    )  # fmt: skip
+
+
+def _in_sentence(sentence: str, surface: str) -> list[Piece]:
+    start = sentence.find(surface)
+    return pieces(sentence, [Span(start, start + len(surface), "found")])

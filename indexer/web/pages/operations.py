@@ -1,0 +1,92 @@
+"""The view for those who look after the collection: what is in it, what failed, what ran, what is going on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from indexer.catalog.entries import Run
+from indexer.readers.registry import MANY, ONE
+from indexer.web import work
+from indexer.web.access import Reader, Writer
+from indexer.web.changes import shown
+from indexer.web.pages.rendering import page
+from indexer.web.served import Shared
+
+router = APIRouter(include_in_schema=False)
+
+LETTERS = 50
+RUNS = 15
+TASKS = 10
+JUDGED = 3  # retrains whose judgement is shown
+COUNTS = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the gate said of a candidate."""
+
+    run: Run
+    name: str
+    accepted: bool
+    reasons: list[str]
+    checks: list[dict[str, Any]]
+
+
+@router.get("/operations")
+def operations(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
+    """How the collection is."""
+    collection = served.collection
+    history = collection.history(RUNS)
+    return page(
+        request, served, reader, "operations.html",
+        status=collection.status(),
+        letters=collection.dead_letters(LETTERS),
+        runs=[(run, done(run)) for run in collection.catalog.runs(collection.name, RUNS)],
+        judgements=judgements(history)[:JUDGED],
+        generations=list(reversed(collection.generations())),
+        tasks=[shown(served, task) for task in served.tasks.all()[:TASKS]],
+        kinds=[f".{suffix}" for suffix in (*MANY, *ONE)],
+    )  # fmt: skip
+
+
+def done(run: Run) -> str:
+    """What a run did, in a few words."""
+    if run.error:
+        return run.error
+    if reason := run.counts.get("reason"):
+        return f"{run.counts.get('verdict', '')}: {reason}"
+    counts = [f"{run.counts[name]:,} {name}" for name in COUNTS if run.counts.get(name)]
+    return ", ".join(counts) or ("nothing changed" if run.state == "finished" else "")
+
+
+def judgements(history: list[Run]) -> list[Judgement]:
+    """All that the gate has said, newest first."""
+    return [
+        Judgement(run, name, said["accepted"], said["reasons"], said["checks"])
+        for run in history
+        for name, said in (run.counts.get("judged") or {}).items()
+    ]
+
+
+@router.post("/operations/retry")
+def retry(
+    request: Request, served: Shared, writer: Writer, token: Annotated[str, Form()] = ""
+) -> RedirectResponse:
+    """Do the dead letters again."""
+    served.access.check_token(request, token)
+    work.retry(served)
+    return RedirectResponse("/operations#tasks", 303)
+
+
+@router.post("/operations/files")
+def add_file(
+    request: Request, served: Shared, writer: Writer, file: UploadFile, token: Annotated[str, Form()] = ""
+) -> RedirectResponse:
+    """Index a file."""
+    served.access.check_token(request, token)
+    work.add_file(served, file.filename or "", file.file)
+    return RedirectResponse("/operations#tasks", 303)

@@ -1,0 +1,232 @@
+"""The search view: what was asked for, hits, what to narrow by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from indexer.browsing import within
+from indexer.engines.base import Filter
+from indexer.search import DEEPEST, Facet, Hit, Mode, SearchResults, parse_filter
+from indexer.web.access import Reader
+from indexer.web.pages.charts import bars
+from indexer.web.pages.marking import Piece, highlighted
+from indexer.web.pages.rendering import Address, page
+from indexer.web.served import Served, Shared
+
+router = APIRouter(include_in_schema=False)
+
+ON_PAGE = 10
+VALUES = 8  # of a facet
+FIELDS = 4  # of the users' own to narrow by
+OWN = "f."  # before the name of such a field, in the address
+FRAGMENTS = 2
+BEGIN = 260  # characters of a text that has no fragment
+WIDTH, HEIGHT = 600.0, 70.0  # of the dates
+MODES = {"both": "Both", "words": "Words", "meaning": "Meaning"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What stands in the address."""
+
+    address: Address
+    query: str
+    mode: Mode
+    number: int  # of the page, from 1
+    why: bool
+    chosen: dict[str, list[str]]  # field ► values
+    first: str  # dates
+    last: str
+    where: tuple[str, ...]  # conditions that were typed
+
+    @classmethod
+    def read(cls, request: Request, served: Served) -> Asked:
+        given = request.query_params
+        chosen: dict[str, list[str]] = {}
+        for name, value in given.multi_items():
+            field = name.removeprefix(OWN) if name.startswith(OWN) else name
+            if value and field and (name in ("topic", "keyphrase") or name.startswith(OWN)):
+                chosen.setdefault(field, []).append(value)
+        if "topic" in chosen:
+            chosen["topic"] = [served.collection.topic_id(name) for name in chosen["topic"]]
+        mode = given.get("mode", "both")
+        number = given.get("page", "1")
+        return cls(
+            address=Address("/", given.multi_items()),
+            query=given.get("q", "")[:2_000],
+            mode=mode if mode in get_args(Mode) else "both",  # type: ignore[arg-type]
+            number=min(max(int(number), 1), DEEPEST // ON_PAGE)
+            if number.isdecimal() and len(number) < 9
+            else 1,
+            why=bool(given.get("why")),
+            chosen=chosen,
+            first=given.get("from", ""),
+            last=given.get("to", ""),
+            where=tuple(value for value in given.getlist("where") if value.strip()),
+        )
+
+    def filters(self, date: str) -> list[Filter]:
+        """Conditions on documents.
+
+        Args:
+            date: The field with the date.
+        """
+        found = [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
+        found += [parse_filter(text) for text in self.where]
+        return [*found, *within(date, self.first, self.last)] if date else found
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.query or self.chosen or self.where or self.first or self.last)
+
+
+@dataclass(frozen=True)
+class ShownHit:
+    """One hit as it is read."""
+
+    hit: Hit
+    title: list[Piece]
+    texts: list[list[Piece]]
+    date: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value to narrow by."""
+
+    value: str
+    label: str
+    documents: int | None  # None: chosen, and in no document that is left
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Choices:
+    """One field to narrow by."""
+
+    title: str
+    parameter: str
+    values: tuple[Choice, ...]
+
+
+@router.get("/")
+def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
+    """Find documents."""
+    collection, kinds = served.collection, served.kinds()
+    asked = Asked.read(request, served)
+    filters = asked.filters(kinds.date)
+    fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
+    fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
+    results = collection.search(
+        asked.query,
+        mode=asked.mode,
+        filters=filters,
+        facets=[name for name in fields if name not in asked.chosen],
+        facet_size=VALUES,
+        limit=ON_PAGE,
+        offset=(asked.number - 1) * ON_PAGE,
+    )
+    opened = collection.open_facets(
+        asked.query, mode=asked.mode, filters=filters, fields=list(asked.chosen), size=VALUES
+    )
+    labels = {topic.id: topic.label for topic in collection.topics()}
+    facets = {facet.field: facet for facet in (*results.facets, *opened)}
+    timeline = (
+        collection.timeline(asked.query, kinds.date, mode=asked.mode, filters=filters) if kinds.date else None
+    )
+    return page(
+        request, served, reader, "search.html",
+        asked=asked,
+        results=results,
+        hits=[_shown(hit, kinds.date) for hit in results.hits],
+        said=said(results),
+        choices=[_choices(facets[name], asked.chosen.get(name, ()), labels) for name in fields],
+        bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
+        date=kinds.date,
+        removable=_removable(asked, labels),
+        reasons=collection.reasons(results) if asked.why else {},
+        labels=labels,
+        modes=MODES,
+        has_more=_has_more(asked, results),
+    )  # fmt: skip
+
+
+def _has_more(asked: Asked, results: SearchResults) -> bool:
+    """Whether there is a next page. By meaning, nobody knows before it has been looked at."""
+    seen = asked.number * ON_PAGE
+    if seen >= DEEPEST:
+        return False
+    return len(results.hits) == ON_PAGE if results.mode != "words" and results.query else seen < results.total
+
+
+def said(results: SearchResults) -> str:
+    """What the number of hits means."""
+    number = f"{results.total:,} document{'' if results.total == 1 else 's'}"
+    if not results.query:
+        return number
+    if results.mode == "meaning":
+        return f"The nearest of {number}"
+    if results.relaxed:
+        return f"{number} with any of the words; none has all of them"
+    return f"{number} with {'the word' if len(results.query.split()) == 1 else 'all of the words'}" + (
+        "; more that are near in meaning" if results.mode == "both" else ""
+    )
+
+
+def _shown(hit: Hit, date: str) -> ShownHit:
+    document = hit.stored.document
+    title = next((f for f in hit.fragments if f.field == "title" and f.text == document.name), None)
+    texts = [
+        [*([] if document.text.startswith(f.text) else [Piece("… ")]), *highlighted(f.text, f.marks)]
+        for f in hit.fragments
+        if f.field == "text"
+    ]
+    begin = document.text[:BEGIN]
+    if len(document.text) > BEGIN:
+        begin = f"{begin.rpartition(' ')[0] or begin} …"
+    return ShownHit(
+        hit,
+        highlighted(title.text, title.marks) if title else [Piece(document.name)],
+        texts[:FRAGMENTS] or [[Piece(begin)]],
+        str(document.meta.get(date, "")),
+    )
+
+
+def _choices(facet: Facet, chosen: Sequence[str], labels: dict[str, str]) -> Choices:
+    wanted = {value.casefold() for value in chosen}
+    values = [
+        Choice(value, label, number, value.casefold() in wanted) for value, label, number in facet.values
+    ]
+    listed = {choice.value.casefold() for choice in values}
+    gone = [
+        Choice(value, labels.get(value, value), None, True)
+        for value in chosen
+        if value.casefold() not in listed
+    ]
+    own = facet.field not in ("topic", "keyphrase")
+    return Choices(
+        facet.field if own else {"topic": "Topics", "keyphrase": "Keyphrases"}[facet.field],
+        OWN + facet.field if own else facet.field,
+        (*gone, *values),
+    )
+
+
+def _removable(asked: Asked, labels: dict[str, str]) -> list[tuple[str, Address]]:
+    """What narrows the search, each with the address without it."""
+    here = asked.address.put(page=None)
+    found = []
+    for field, values in asked.chosen.items():
+        own = field not in ("topic", "keyphrase")
+        for value in values:
+            name = f"{field}: {value}" if own else labels.get(value, value)
+            found.append((name, here.drop(OWN + field if own else field, value)))
+    if asked.first or asked.last:
+        span = asked.first if asked.first == asked.last else f"{asked.first or '…'} to {asked.last or '…'}"
+        found.append((span, here.put(**{"from": None, "to": None})))
+    found += [(text, here.drop("where", text)) for text in asked.where]
+    return found

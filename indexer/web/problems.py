@@ -1,0 +1,107 @@
+"""What went wrong, for programs: problem details (RFC 9457). Our own errors become statuses here, and nowhere else."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from indexer.errors import (
+    BackendUnavailable,
+    BrokerUnavailable,
+    CatalogError,
+    EngineUnavailable,
+    IndexerError,
+    InputError,
+    NotFound,
+    QueryError,
+    SettingsError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+COME_BACK = 5  # seconds, where something is away
+
+STATUS: tuple[tuple[type[IndexerError], int], ...] = (
+    (NotFound, 404),
+    (QueryError, 400),
+    (InputError, 422),
+    (EngineUnavailable, 503),
+    (CatalogError, 503),
+    (BrokerUnavailable, 503),
+    (BackendUnavailable, 503),
+    (SettingsError, 501),
+)
+
+
+class Problem(BaseModel):
+    """Why a request was not fulfilled."""
+
+    type: str = "about:blank"
+    title: str = Field(description="The status in words.")
+    status: int
+    detail: str = Field(description="What is wrong with this request.")
+    hint: str = Field("", description="What to do about it.")
+    request: str = Field(description="Id of the request, as it stands in the log.")
+    errors: list[dict[str, Any]] = Field([], description="Which parameters or fields are wrong, and how.")
+
+
+class Refusal(HTTPException):
+    """A request that is refused by the server itself, before it comes to the collection."""
+
+    def __init__(self, status: int, detail: str, *, hint: str = "", **headers: str) -> None:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        super().__init__(status, detail, named)
+        self.hint = hint
+
+
+def described(error: Exception, request_id: str) -> tuple[Problem, dict[str, str]]:
+    """The problem that an error is, and headers that go with it."""
+    headers: dict[str, str] = {}
+    errors: list[dict[str, Any]] = []
+    status, detail, hint = 500, "The server could not do it. The log says why.", ""
+    if isinstance(error, IndexerError):
+        status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
+        detail, hint = str(error), error.hint
+    elif isinstance(error, RequestValidationError):
+        status, detail = 422, "Parameters or fields are wrong."
+        errors = [{"where": ".".join(map(str, e["loc"])), "what": e["msg"]} for e in error.errors()]
+    elif isinstance(error, HTTPException):  # ours, or of the framework: no such route, another method
+        status, detail, headers = error.status_code, str(error.detail), dict(error.headers or {})
+        hint = error.hint if isinstance(error, Refusal) else ""
+    if status == 503:
+        headers = {"Retry-After": str(COME_BACK), **headers}
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        hint=hint,
+        request=request_id,
+        errors=errors,
+    )
+    return problem, headers
+
+
+def answer(problem: Problem, headers: dict[str, str]) -> JSONResponse:
+    """A problem as a response."""
+    return JSONResponse(
+        problem.model_dump(exclude_defaults=True) | {"type": problem.type},
+        status_code=problem.status, media_type=MEDIA_TYPE, headers=headers,
+    )  # fmt: skip
+
+
+def for_programs(request: Request) -> bool:
+    """Whether who asks is a program, or at least did not ask for a page."""
+    return request.url.path.startswith(("/api/", "/health/", "/metrics", "/openapi")) or "text/html" not in (
+        request.headers.get("accept", "")
+    )
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Responses for the description of the API: these statuses are problems."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}

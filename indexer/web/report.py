@@ -1,0 +1,33 @@
+"""One file that tells of a collection's topics, to be sent to somebody: map, table, examples. It needs nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.resources import files
+
+from indexer.collection import Collection
+from indexer.web.pages.charts import labels, shortened
+from indexer.web.pages.rendering import render
+from indexer.web.pages.topics import groups
+
+EXAMPLES = 3  # documents of a topic
+BEGIN = 280  # characters of each
+
+
+def report(collection: Collection) -> str:
+    """The file, as HTML."""
+    found = collection.topic_map()
+    style = (files("indexer.web") / "static" / "style.css").read_text(encoding="utf-8")
+    return render(
+        "report.html",
+        collection=collection.name,
+        style=style,
+        map=found,
+        groups=groups(found.spots),
+        labels=labels(found.spots, found.width),
+        details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in found.spots],
+        info=collection.engine.info(),
+        begin=lambda text: shortened(" ".join(text[: 4 * BEGIN].split()), BEGIN),
+        now=datetime.now(UTC),
+        base="#",
+    )

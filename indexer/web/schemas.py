@@ -1,0 +1,347 @@
+"""What the API takes and gives: the same names as ``--json`` on the command line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Meta = str | int | float | bool | list[str] | None
+
+
+class Taken(BaseModel):
+    """A body; what is unknown in it is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Place(BaseModel):
+    """A character range of a field of the document."""
+
+    field: Literal["title", "text"]
+    start: int
+    end: int
+
+
+class Keyphrase(BaseModel):
+    text: str
+    score: float
+    present: bool = Field(description="Whether it stands in the text; others fit, and do not.")
+    places: list[Place]
+
+
+class TopicShare(BaseModel):
+    id: str
+    label: str
+    weight: float
+
+
+class TopicName(BaseModel):
+    id: str
+    label: str
+
+
+class Topic(BaseModel):
+    id: str
+    label: str
+    documents: int
+    phrases: list[str]
+    named_by_hand: bool
+
+
+class Fragment(BaseModel):
+    field: str
+    text: str
+    marks: list[list[int]] = Field(description="Ranges of `text` that were found: start and end.")
+
+
+class Near(BaseModel):
+    phrase: str
+    similarity: float | None = Field(description="Cosine; null when the search was by words alone.")
+
+
+class DocumentHead(BaseModel):
+    id: str
+    title: str
+    source: str
+    meta: dict[str, Any]
+
+
+class Document(DocumentHead):
+    text: str
+    topics: list[TopicShare]
+    keyphrases: list[Keyphrase]
+    bundle: str = Field(description="The encoder that it was mined with; empty before that.")
+    run: str
+
+
+class SimilarDocument(DocumentHead):
+    similarity: float
+
+
+class Hit(DocumentHead):
+    rank: int
+    score: float
+    topics: list[TopicShare]
+    keyphrases: list[Keyphrase]
+    fragments: list[Fragment]
+    found_by: dict[str, int] = Field(description="Rank by words, by meaning, or both.")
+    near: list[Near] | None = Field(None, description="Why it was found; with why=true.")
+
+
+class FacetValue(BaseModel):
+    value: str
+    label: str
+    documents: int
+
+
+Facets = dict[str, list[FacetValue]]
+
+
+class Found(BaseModel):
+    """A page of documents."""
+
+    query: str
+    mode: str
+    total: int = Field(description="Documents that match by words; without words, all under the filters.")
+    relaxed: bool = Field(description="No document has all the words, so any of them was enough.")
+    offset: int
+    limit: int
+    hits: list[Hit]
+    facets: Facets
+    facets_over: str
+
+
+class FacetCounts(BaseModel):
+    query: str
+    facets: Facets
+
+
+class Phrase(BaseModel):
+    id: str
+    phrase: str
+    score: float
+    documents: int
+    surfaces: list[str]
+    topics: list[TopicName]
+
+
+class MentionedIn(BaseModel):
+    id: str
+    title: str
+
+
+class Mention(BaseModel):
+    phrase: str
+    score: float
+    sentence: str
+    document: MentionedIn
+    topic: TopicName | None
+    places: list[Place]
+
+
+class NearPhrases(BaseModel):
+    """Phrases alone, or mentions in their sentences where a text with a marked phrase was given."""
+
+    phrases: list[Phrase]
+    mentions: list[Mention]
+
+
+class TopicEvent(BaseModel):
+    at: datetime | None
+    run: str
+    kind: str
+    old_id: str | None
+    new_id: str | None
+    score: float
+    label: str
+    by: str
+
+
+class Special(BaseModel):
+    keyphrase: str
+    documents: int
+    everywhere: int
+    score: float
+
+
+class WeightedHead(DocumentHead):
+    weight: float
+
+
+class NearTopic(TopicName):
+    similarity: float
+
+
+class TopicDetails(Topic):
+    became_too: list[str] = Field(
+        description="Ids that a retired topic became besides, when it was asked for."
+    )
+    top_documents: list[WeightedHead]
+    special: list[Special] = Field(description="Keyphrases that are more frequent here than elsewhere.")
+    history: list[TopicEvent]
+    neighbours: list[NearTopic]
+
+
+class TopicHistory(BaseModel):
+    id: str
+    label: str
+    state: str
+    successors: list[str]
+    history: list[TopicEvent]
+
+
+class Spot(BaseModel):
+    id: str
+    label: str
+    documents: int
+    x: float
+    y: float
+    radius: float
+    group: int
+
+
+class TopicMap(BaseModel):
+    width: float
+    height: float
+    topics: list[Spot]
+
+
+class Vote(BaseModel):
+    phrase: str
+    weight: float
+    topic: str | None
+    label: str | None
+    similarity: float
+    runner_up: str | None
+    margin: float
+
+
+class WeightedTopic(Topic):
+    weight: float
+
+
+class Why(BaseModel):
+    id: str
+    title: str
+    topics: list[WeightedTopic]
+    runner_up: WeightedTopic | None
+    votes: list[Vote]
+    reach: float
+    bundle: str
+    fit: str
+
+
+class Period(BaseModel):
+    name: str
+    start: str
+    end: str
+    documents: int
+
+
+class Timeline(BaseModel):
+    field: str
+    unit: str
+    periods: list[Period]
+
+
+class Text(Taken):
+    """A text that is looked at, and not kept."""
+
+    title: Annotated[str, Field(max_length=1_000)] = ""
+    text: Annotated[str, Field(min_length=1, max_length=100_000)]
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+
+
+class NewDocument(Taken):
+    """A document to be indexed. With the id of one that is there, it replaces that."""
+
+    id: Annotated[str, Field(max_length=512)] = ""
+    title: Annotated[str, Field(max_length=10_000)] = ""
+    text: Annotated[str, Field(min_length=1)]
+    meta: dict[Annotated[str, Field(min_length=1, max_length=200)], Meta] = {}
+
+
+class NewLabel(Taken):
+    label: Annotated[str, Field(max_length=200, pattern=r"\S")]
+
+
+class Retrain(Taken):
+    if_drifted: bool = Field(
+        False, description="Only if new documents are unlike the old ones, or very many."
+    )
+    method: Literal["pairs", "ccl", "both"] = "both"
+    budget: Annotated[float, Field(ge=0, le=86_400)] = Field(
+        0.0, description="Seconds; 0 is without a limit."
+    )
+    dry_run: bool = Field(False, description="Train and judge; build and change nothing.")
+
+
+class Task(BaseModel):
+    """Work that was asked for."""
+
+    id: str
+    kind: str
+    state: Literal["waiting", "running", "with workers", "done", "failed", "stopped"]
+    stage: str
+    done: int
+    total: int | None
+    result: dict[str, Any]
+    error: str
+    asked: datetime
+    ended: datetime | None
+
+
+class Run(BaseModel):
+    id: str
+    kind: str
+    state: str
+    started_at: datetime
+    finished_at: datetime | None
+    counts: dict[str, Any]
+    error: str
+    started_by: str
+
+
+class DeadLetter(BaseModel):
+    source: str
+    stage: str
+    reason: str
+    document_id: str
+    attempts: int
+    first_at: datetime
+    last_at: datetime
+
+
+class Generation(BaseModel):
+    number: int
+    state: str
+    bundle: str
+    dims: int
+    documents: int
+    bytes: int
+    created: datetime
+
+
+class Status(BaseModel):
+    collection: str
+    engine: str
+    documents: dict[str, int] = Field(description="By state: stored, mined, done.")
+    without_topic: int
+    phrases: int
+    mentions: int
+    topics: int
+    bytes: int
+    dead: dict[str, int] = Field(description="Dead letters by stage.")
+    bundle: str
+    drift: str
+    worth_a_retrain: bool
+    writing: str = Field(description="Who is writing now; empty when nobody is.")
+    left_to_workers: int
+    queues: dict[str, int | None]
+    last_runs: list[Run]
+
+
+class Health(BaseModel):
+    status: Literal["ok"]

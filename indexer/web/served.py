@@ -1,0 +1,99 @@
+"""A collection that many requests ask at once, and what they share beside it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from indexer.browsing import FieldKinds
+from indexer.collection import Collection
+from indexer.encoding import Encoder
+from indexer.engines.base import Engine
+from indexer.errors import IndexerError
+from indexer.log import get_logger
+from indexer.web.access import Access
+from indexer.web.tasks import Tasks
+
+KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for
+
+logger = get_logger(__name__)
+
+
+class ServedCollection(Collection):
+    """A collection for many threads: one of them loads the encoder, and none is cut off when a generation ends."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._lock = threading.RLock()
+        self._before: Engine | None = None  # of the last generation: a search may still be reading it
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder of the settings, loaded once."""
+        with self._lock:
+            if "encoder" not in self.__dict__:
+                self.__dict__["encoder"] = super().encoder
+            loaded: Encoder = self.__dict__["encoder"]
+            return loaded
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the encoder is there: a search by meaning need not wait for it."""
+        return "encoder" in self.__dict__
+
+    def warm(self) -> None:
+        """Load the encoder in a thread, before somebody has to wait for it."""
+        threading.Thread(target=self._load, name="warm", daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            _ = self.encoder
+        except IndexerError as error:
+            logger.error("encoder_not_loaded", reason=str(error), hint=error.hint)
+
+    def _open_again(self) -> None:
+        with self._lock:
+            if self._engine.superseded():
+                super()._open_again()
+        self.warm()
+
+    def _leave(self, engine: Engine) -> None:
+        if self._before is not None:
+            self._before.close()
+        self._before = engine
+
+    def close(self) -> None:
+        if self._before is not None:
+            self._before.close()
+        super().close()
+
+
+@dataclass
+class Served:
+    """What all requests share."""
+
+    collection: ServedCollection
+    access: Access
+    tasks: Tasks
+    _kinds: tuple[float, FieldKinds] | None = field(default=None, init=False)
+
+    def kinds(self) -> FieldKinds:
+        """What the users' fields are good for; looked at once a minute."""
+        now = time.monotonic()
+        if self._kinds is None or now - self._kinds[0] > KINDS_KEPT:
+            self._kinds = now, self.collection.field_kinds()
+        return self._kinds[1]
+
+
+def served(request: Request) -> Served:
+    """What the application shares."""
+    found: Served = request.app.state.served
+    return found
+
+
+Shared = Annotated[Served, Depends(served)]

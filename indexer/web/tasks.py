@@ -1,0 +1,141 @@
+"""Work that takes longer than a request: done one after the other, in a thread, with a state to ask for.
+
+What was asked for is kept as long as the server lives. What was done stands in the catalog, and outlives it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from indexer.errors import CatalogError, IndexerError
+from indexer.log import get_logger
+from indexer.progress import Progress
+from indexer.web.problems import Refusal
+
+MOST_WAITING = 100
+KEPT = 500  # of the tasks that are done
+PATIENCE = 1_800.0  # seconds that a task waits for somebody else who is writing
+LOOK_EVERY = 1.0
+ENDING = 10.0  # seconds that what is under way may take to stop
+
+State = Literal["waiting", "running", "done", "failed", "stopped"]
+Result = dict[str, Any]
+Work = Callable[[Progress], Result]
+
+logger = get_logger(__name__)
+
+
+@dataclass
+class Task:
+    """One piece of work."""
+
+    id: str
+    kind: str
+    asked: datetime
+    state: State = "waiting"
+    stage: str = ""
+    done: int = 0
+    total: int | None = None
+    result: Result = field(default_factory=dict)
+    error: str = ""
+    ended: datetime | None = None
+
+
+class Stopped(KeyboardInterrupt):
+    """The server ends: what runs are interrupted by, so that they can go on later."""
+
+
+class Tasks:
+    """Does tasks in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[str, Task] = OrderedDict()
+        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context]] = queue.Queue(MOST_WAITING)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._go, name="tasks", daemon=True)
+        self._thread.start()
+
+    def add(self, kind: str, work: Work) -> Task:
+        """Have something done.
+
+        Raises:
+            Refusal: Too much is waiting.
+        """
+        task = Task(secrets.token_hex(8), kind, datetime.now(UTC))
+        try:
+            # With the context of the request, so that log lines of the work have its id.
+            self._waiting.put_nowait((task, work, contextvars.copy_context()))
+        except queue.Full:
+            raise Refusal(
+                503, f"{MOST_WAITING} tasks are waiting already.", hint="Come back later."
+            ) from None
+        self._tasks[task.id] = task
+        for id_ in [id_ for id_, one in self._tasks.items() if one.ended][: max(0, len(self._tasks) - KEPT)]:
+            del self._tasks[id_]
+        return task
+
+    def get(self, id_: str) -> Task | None:
+        return self._tasks.get(id_)
+
+    def all(self) -> list[Task]:
+        """Newest first."""
+        return list(reversed(list(self._tasks.values())))
+
+    def close(self) -> None:
+        """Interrupt what is under way; what waits is not begun."""
+        self._stop.set()
+        self._thread.join(ENDING)
+
+    def _go(self) -> None:
+        while not self._stop.is_set():
+            try:
+                task, work, context = self._waiting.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            context.run(self._do, task, work)
+
+    def _do(self, task: Task, work: Work) -> None:
+        def progress(stage: str, done: int, total: int | None) -> None:
+            if self._stop.is_set():
+                raise Stopped
+            if not stage.startswith("note: "):
+                task.stage, task.done, task.total = stage, done, total
+
+        task.state = "running"
+        logger.info("task_begun", task=task.id, kind=task.kind)
+        try:
+            task.result = self._insist(task, lambda: work(progress))
+            task.state = "done"
+        except IndexerError as error:
+            task.state, task.error = "failed", f"{error} {error.hint}".strip()
+        except Stopped:
+            task.state, task.error = "stopped", "The server was stopped. The same again goes on."
+        except Exception:
+            logger.exception("task_failed", task=task.id, kind=task.kind)
+            task.state, task.error = "failed", "It could not be done. The log says why."
+        task.ended = datetime.now(UTC)
+        logger.info(
+            "task_ended", task=task.id, state=task.state, run=task.result.get("run", ""), error=task.error
+        )
+
+    def _insist(self, task: Task, work: Callable[[], Result]) -> Result:
+        """Wait while somebody else is writing to the collection."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return work()
+            except CatalogError as error:
+                if "holder" not in error.facts or time.monotonic() > until:
+                    raise
+                task.stage, task.done, task.total = f"wait for {error.facts['holder']}", 0, None
+            if self._stop.wait(LOOK_EVERY):
+                raise Stopped

@@ -1,0 +1,98 @@
+"""Files for other programs, row by row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from indexer import exports
+from indexer.errors import InputError, QueryError, SettingsError
+
+ROWS = [
+    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "named_by_hand": True, "phrases": ["sea ice", "tides"]},
+    {"id": "b", "label": "-5", "documents": 1, "named_by_hand": False, "phrases": []},
+]  # fmt: skip
+
+
+def test_csv_is_read_back():
+    text = b"".join(exports.as_csv(ROWS, exports.TOPIC_COLUMNS)).decode()
+    assert list(csv.reader(io.StringIO(text))) == [
+        list(exports.TOPIC_COLUMNS),
+        ["a", 'x, "y"\nz', "2", "True", "sea ice; tides"],
+        ["b", "-5", "1", "False", ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [("=1+1", "'=1+1"), ("@A1", "'@A1"), ("+x", "'+x"), ("-x", "'-x"), ("\tx", "'\tx"), ("-1.5", "-1.5"), ("- a", "'- a"),
+     ("a=b", "a=b"), (-3, "-3"), (None, ""), (["=a", "b"], "'=a; b"), ("a\0b", "ab")],
+)  # fmt: skip
+def test_what_a_spreadsheet_would_run_begins_with_a_quote(value, cell):
+    text = b"".join(exports.as_csv([{"x": value}], ["x", "y"])).decode()
+    assert list(csv.reader(io.StringIO(text)))[1] == [cell, ""]
+
+
+def test_json_lines_have_what_there_is():
+    lines = b"".join(exports.as_jsonl([{"a": 1, "b": "ä"}, {"a": 2}], ["a", "b"])).decode().splitlines()
+    assert [json.loads(line) for line in lines] == [{"a": 1, "b": "ä"}, {"a": 2}]
+
+
+def test_rows_are_not_held():
+    """A part goes out before the last row has come."""
+    seen = []
+
+    def rows():
+        for i in range(10_000):
+            seen.append(i)
+            yield {"x": "y" * 100}
+
+    next(iter(exports.as_csv(rows(), ["x"])))
+    assert 0 < len(seen) < 1_000
+
+
+def test_parquet_keeps_types_and_makes_text_of_mixed_fields():
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [
+        {"id": "a", "score": 0.5, "topics": ["x"], "meta.year": 2014},
+        {"id": "b", "meta.year": ["p", "q"]},
+    ]
+    columns = ("id", "score", "topics", "meta.year")
+    table = parquet.read_table(io.BytesIO(b"".join(exports.as_parquet(rows, columns))))
+    assert table.to_pylist() == [
+        {"id": "a", "score": 0.5, "topics": ["x"], "meta.year": "2014"},
+        {"id": "b", "score": None, "topics": None, "meta.year": "p; q"},
+    ]
+    topics = parquet.read_table(io.BytesIO(b"".join(exports.as_parquet(ROWS, exports.TOPIC_COLUMNS))))
+    assert topics.to_pylist() == ROWS
+
+
+def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("indexer.exports.find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match="pyarrow") as caught:
+        exports.as_parquet([], ["a"])
+    assert caught.value.hint == "pip install 'indexer[parquet]'"
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    def parts():
+        yield b"half"
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        exports.save(tmp_path / "a.csv", parts())
+    assert list(tmp_path.iterdir()) == []
+    exports.save(tmp_path / "a.csv", [b"all", b" of it"])
+    assert (tmp_path / "a.csv").read_text() == "all of it"
+    with pytest.raises(InputError, match="cannot be written"):
+        exports.save(tmp_path / "no" / "a.csv", [])
+
+
+def test_kinds_are_told_by_the_name():
+    assert exports.writer_for(Path("A.CSV")) is exports.as_csv
+    with pytest.raises(QueryError, match=r"must end in \.csv, \.jsonl, \.parquet"):
+        exports.writer_for(Path("a.xlsx"))

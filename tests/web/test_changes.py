@@ -1,0 +1,176 @@
+"""Documents, files, names, retries and retrains through the API; what takes long is a task."""
+
+from __future__ import annotations
+
+import pytest
+from web_client import ended, serving, written
+
+from indexer.collection import Collection
+
+
+def posted(client, path, **given):
+    answer = client.post(path, **given)
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["location"] == f"/api/tasks/{answer.json()['id']}"
+    return ended(client, answer.json())
+
+
+def test_a_posted_document_is_found(client, own):
+    new = {
+        "id": "new/1",
+        "title": "Tidal power",
+        "text": "Ocean waves drive turbines.",
+        "meta": {"subject": "oceans"},
+    }
+    task = posted(client, "/api/documents", json=new)
+    assert (task["state"], task["result"]["new"], task["result"]["mined"]) == ("done", 1, 1)
+    stored = client.get("/api/documents/new/1").json()
+    assert (stored["title"], stored["meta"]) == ("Tidal power", {"subject": "oceans"})
+    assert stored["bundle"]
+    assert client.get("/api/search", params={"q": "turbines"}).json()["hits"][0]["id"] == "new/1"
+    assert not list((own / "posted").iterdir())
+
+
+def test_several_at_once_and_the_same_again(client):
+    some = [{"id": f"n{i}", "text": f"The stock market number {i}."} for i in range(3)]
+    assert posted(client, "/api/documents", json=some)["result"]["new"] == 3
+    assert posted(client, "/api/documents", json=some)["result"]["unchanged"] == 3
+    assert posted(client, "/api/documents", json=[{"text": "Twice."}] * 2)["result"]["new"] == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"text": "x", "meta": {"id": "y"}}, "cannot be called id"),
+        ({"text": "x", "id": "a\u0000b"}, "control characters"),
+        ({"text": "   "}, "text"),
+        ({"text": "x" * 3_000}, "2,000"),
+    ],
+)
+def test_what_cannot_be_a_document_is_refused_at_once(own, monkeypatch, document, said):
+    monkeypatch.setenv("INDEXER_MAX_DOCUMENT_BYTES", "2000")
+    with serving(own) as client:
+        answer = client.post("/api/documents", json=[{"id": "good", "text": "fine"}, document])
+        assert (answer.status_code, client.get("/api/documents/good").status_code) == (422, 404)
+        assert said in answer.json()["detail"]
+        assert str(own) not in answer.text
+        assert client.get("/api/tasks").json() == []
+    assert not list((own / "posted").iterdir())
+
+
+def test_an_uploaded_file_is_read_by_its_kind(client, own):
+    file = {"file": ("../../Notes on tides.md", b"# Tides\n\nTides come twice a day.", "text/markdown")}
+    assert posted(client, "/api/files", files=file)["result"]["new"] == 1
+    hit = client.get("/api/search", params={"q": "twice a day", "mode": "words"}).json()["hits"][0]
+    assert (hit["title"], hit["meta"]["file"]) == ("Tides", "Notes on tides.md")
+    changed = {"file": ("Notes on tides.md", b"# Tides\n\nTides come and go.", "text/markdown")}
+    assert posted(client, "/api/files", files=changed)["result"]["changed"] == 1
+    assert not list((own / "posted").iterdir())
+    assert not list(own.parent.glob("Notes*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status"),
+    [
+        ("tool.exe", b"MZ", 415),
+        ("bomb.jsonl.gz", b"\x1f\x8b", 415),
+        ("no ending", b"text", 415),
+        ("not.pdf", b"<html>", 415),
+        ("not.docx", b"text", 415),
+        ("", b"text", 422),
+    ],
+)
+def test_files_of_other_kinds_are_refused(client, name, content, status):
+    assert client.post("/api/files", files={"file": (name, content)}).status_code == status
+
+
+def test_what_cannot_be_read_is_kept_for_a_retry(client, own):
+    lines = b'{"id": "ok", "text": "Sea ice."}\n{broken\n'
+    task = posted(client, "/api/files", files={"file": ("two.jsonl", lines)})
+    assert (task["result"]["new"], task["result"]["failed"]) == (1, 1)
+    (letter,) = client.get("/api/dead-letters").json()
+    assert letter["source"].endswith("uploads/two.jsonl:2")
+    (file,) = (own / "posted").glob("*/uploads/two.jsonl")
+    written(file, [{"id": "ok", "text": "Sea ice."}, {"id": "mended", "text": "Tides."}])
+    assert posted(client, "/api/retry")["result"]["new"] == 1
+    assert client.get("/api/dead-letters").json() == []
+
+
+def test_a_topic_is_renamed(client):
+    topic = client.get("/api/topics").json()[0]
+    answer = client.patch(f"/api/topics/{topic['id']}", json={"label": "Waves and ice"})
+    assert answer.json() == {**topic, "label": "Waves and ice", "named_by_hand": True}
+    assert client.get("/api/topics").json()[0]["label"] == "Waves and ice"
+    other = client.get("/api/topics").json()[1]["id"]
+    assert client.patch(f"/api/topics/{other}", json={"label": "waves and ice"}).status_code == 409
+
+
+def test_a_retrain_is_asked_for_with_its_options(client, monkeypatch):
+    from trainer.retrain.run import RetrainReport
+
+    asked = []
+
+    def retrain(self, options, *, progress):
+        asked.append(options)
+        progress("train", 3, 10)
+        return RetrainReport(reason="nothing new")
+
+    monkeypatch.setattr(Collection, "retrain", retrain)
+    task = posted(client, "/api/retrain", json={"if_drifted": True, "budget": 60})
+    assert (task["result"]["verdict"], task["stage"], task["done"], task["total"]) == (
+        "nothing",
+        "train",
+        3,
+        10,
+    )
+    assert (asked[0].if_drifted, asked[0].budget, asked[0].dry_run) == (True, 60, False)
+
+
+def test_a_task_that_fails_says_why(client, monkeypatch):
+    from indexer.errors import EngineUnavailable
+
+    def away(self, *args, **kwargs):
+        raise EngineUnavailable("The disk is full.", hint="Make room.")
+
+    monkeypatch.setattr(Collection, "retry", away)
+    task = posted(client, "/api/retry")
+    assert (task["state"], task["error"]) == ("failed", "The disk is full. Make room.")
+
+
+def test_a_task_waits_while_somebody_else_writes(client, own):
+    with Collection.open(home=own) as other, other.catalog.lock("main", "indexer index"):
+        task = client.post("/api/retry").json()
+        for _ in range(100):
+            found = client.get(f"/api/tasks/{task['id']}").json()
+            if found["stage"].startswith("wait for indexer index"):
+                break
+        assert found["state"] == "running"
+    assert ended(client, task)["state"] == "done"
+
+
+def test_a_server_that_stops_interrupts_its_task(own, monkeypatch):
+    def slow(self, sources, *, wait, progress):
+        while True:
+            progress("mine", 1, 2)
+
+    monkeypatch.setattr(Collection, "index", slow)
+    with serving(own) as client:
+        task = client.post("/api/documents", json={"text": "x"}).json()
+        tasks = client.app.state.served.tasks
+        while tasks.get(task["id"]).stage != "mine":
+            pass
+    assert tasks.get(task["id"]).state == "stopped"
+
+
+def test_documents_that_are_handed_over_are_with_the_workers(client, monkeypatch):
+    from indexer.pipeline import RunReport
+
+    with Collection.open(home=client.app.state.served.collection.settings.home) as other:
+        with other.catalog.lock("main", "test") as lock:
+            run = other.catalog.start_run("main", "index", {}, lock=lock)
+            report = RunReport(run=run, left_to_workers=1)
+            monkeypatch.setattr(Collection, "index", lambda self, sources, **given: report)
+            task = posted(client, "/api/documents", json={"text": "x"})
+            assert task["state"] == "with workers"
+            other.catalog.finish_run(run, "finished", {"mined": 1})
+        assert client.get(f"/api/tasks/{task['id']}").json()["result"]["mined"] == 1

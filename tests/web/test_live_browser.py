@@ -1,0 +1,206 @@
+"""The page in a real browser: what people do, with scripts and without, and what a screen reader would meet."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+from services.asking import asked_for, missing
+from services.browser import PROGRAMS, find_browser
+from services.ports import free_port, listens, wait_until
+from web_client import indexed, made
+
+from indexer.web.app import make_app
+from indexer.web.served import ServedCollection
+
+pytestmark = pytest.mark.live
+
+VIEWS = ("/", "/?q=sea+ice&why=1&f.subject=oceans", "/topics", "/topics/t-000001", "/document?id=d04",
+         "/phrases?phrase=sea+ice", "/phrases?in=The+%5B%5Bsea+ice%5D%5D+melts.", "/operations", "/api", "/login",
+         "/document?id=nowhere")  # fmt: skip
+SEEN = """(() => {
+  const one = document.activeElement, by = one.matches(".switch input") ? one.nextElementSibling : one;
+  return one === document.body || getComputedStyle(by).outlineStyle !== "none";
+})()"""
+WIDTHS = (390, 768, 1280, 1920)
+
+
+@contextmanager
+def listening(home):
+    """A real server over a home."""
+    port = free_port()
+    app = make_app(ServedCollection.open(home=home, create=False))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait_until(lambda: listens(port), 20, "the server")
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(request):
+    if not asked_for(request.config):
+        pytest.skip("Needs a browser: run with -m live.")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    program = find_browser()
+    if program is None:
+        missing(f"There is no browser: {', '.join(PROGRAMS)}.")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory, small_parts, browser):
+    home = tmp_path_factory.mktemp("browser") / "home"
+    with listening(indexed(home, made())) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page that reports what scripts complain of."""
+    context = browser.new_context(base_url=address)
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def said(page):
+    return page.inner_text("#said")
+
+
+def test_searching_and_narrowing_without_loading_anew(page):
+    page.goto("/")
+    page.evaluate("window.same = true")
+    page.keyboard.press("/")
+    page.keyboard.type("ocean waves")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=ocean+waves")
+    page.wait_for_selector("mark")
+    page.get_by_label("Words", exact=True).check()
+    page.wait_for_url("**mode=words**")
+    box = page.locator("input[name='f.subject'][value='oceans']")
+    box.focus()
+    page.keyboard.press("Space")
+    page.wait_for_url("**f.subject=oceans**")
+    page.wait_for_selector("a.chosen")
+    assert page.evaluate("document.activeElement.value") == "oceans"  # whoever types stays where he was
+    assert page.evaluate("window.same")
+    before = said(page)
+    page.reload()
+    assert said(page) == before  # the address has it all
+    page.go_back()
+    page.wait_for_function("!location.search.includes('subject')")
+
+
+def test_searching_and_reading_without_scripts(browser, address):
+    context = browser.new_context(base_url=address, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/")
+    page.fill("#q", "sea ice")
+    page.click("text=Search >> nth=-1")
+    page.locator("input[name='f.subject'][value='oceans']").check()
+    page.click("button.apply")
+    assert "f.subject=oceans" in page.url
+    page.click("li.hit h3 a >> nth=0")
+    assert page.locator("div.body a.keyphrase").count() > 0
+    page.click("div.body a[data-phrase] >> nth=0")
+    assert page.inner_text("h1").startswith("Phrases like")
+    page.click("nav >> text=Topics")
+    page.click("tbody a >> nth=0")
+    assert page.inner_text("h2 >> nth=0") == "Leading phrases"
+    context.close()
+
+
+def test_the_map_leads_to_topics_and_lights_its_table(page):
+    page.goto("/topics")
+    circle = page.locator("figure a").first
+    id_ = circle.get_attribute("data-topic")
+    circle.hover()
+    assert page.locator(f"tr.lit[data-topic='{id_}']").count() == 1
+    circle.click()
+    page.wait_for_url(f"**/topics/{id_}")
+
+
+def test_a_marked_phrase_shows_what_is_like_it(page):
+    page.goto("/document?id=d04")
+    link = page.locator("div.body a[data-phrase]").first
+    phrase = link.get_attribute("data-phrase")
+    link.click()
+    page.wait_for_selector("dialog[open] li")
+    assert page.inner_text("#near-title") == f"Like “{phrase}”"
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_topic_is_renamed(page):
+    page.goto("/topics/t-000002")
+    page.fill("#label", "Waves & <ice>")
+    page.click("text=Rename")
+    assert page.inner_text("h1") == "Waves & <ice>"
+    page.goto("/topics")
+    assert page.locator("tbody a", has_text="Waves & <ice>").count() == 1
+
+
+def test_a_file_is_added_and_a_dead_letter_tried_again(page, address, tmp_path):
+    file = tmp_path / "new.jsonl"
+    file.write_text('{"id": "new", "text": "Sea ice melts."}\n{broken\n')
+    page.goto("/operations")
+    page.set_input_files("#file", file)
+    page.click("text=Add >> nth=-1")
+    page.wait_for_selector("li[data-state=done]")  # it looks by itself
+    assert "new.jsonl:2" in page.inner_text("td.reason >> nth=0")
+    page.click("text=Try again")
+    page.wait_for_selector("li[data-state=done]:nth-child(1)")
+    assert page.locator("li[data-task]").count() == 2
+    page.goto("/document?id=new")
+    assert "Sea ice melts." in page.inner_text("div.body")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_view_fits_and_can_be_used_by_everybody(browser, address, width, scheme):
+    """No finding of axe at all, and nothing wider than the screen."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    # The policy of the page keeps axe out, as it would any other script.
+    context = browser.new_context(
+        base_url=address, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+    )
+    page = context.new_page()
+    for view in VIEWS:
+        page.goto(view)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        found = axe.run(page).response["violations"]
+        assert [(view, one["id"], one["nodes"][0]["html"]) for one in found] == []
+    context.close()
+
+
+def test_everything_can_be_reached_by_keyboard_and_is_seen(page):
+    page.goto("/?q=sea+ice")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.name || document.activeElement.tagName"))
+        outline = page.evaluate(SEEN)
+        assert outline, page.evaluate("document.activeElement.outerHTML")
+    assert {"q", "mode", "why", "A", "BUTTON"} <= seen
+
+
+def test_a_page_is_light(page):
+    sizes = []
+    page.on("response", lambda answer: sizes.append(len(answer.body())))
+    page.goto("/?q=ocean+waves&why=1")
+    page.wait_for_load_state("networkidle")
+    assert sum(sizes) < 300_000

@@ -1,0 +1,299 @@
+"""What a person sees: every view, by HTML alone, without scripts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from lxml import html
+from web_client import ended, serving
+
+ANY = ("/", "/topics", "/phrases", "/phrases?phrase=sea+ice", "/document?id=d04", "/operations", "/api")
+
+
+def seen(web, path, status=200):
+    """A page, as a tree."""
+    answer = web.get(path, headers={"Accept": "text/html"})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return html.fromstring(answer.text)
+
+
+def text(found):
+    return " ".join(found.text_content().split())
+
+
+def cells(row):
+    return [text(cell) for cell in row.xpath("./th | ./td")]
+
+
+def one(tree, path):
+    (found,) = tree.xpath(path)
+    return found
+
+
+def send(web, tree, action, **values):
+    """Fill in a form of a page, and send it."""
+    form = one(tree, f"//form[@action='{action}']")
+    given = {field.get("name"): field.get("value", "") for field in form.xpath(".//input[@name]")}
+    return web.post(action, data={**given, **values}, headers={"Accept": "text/html"})
+
+
+@pytest.mark.parametrize("path", ANY)
+def test_every_page_has_a_title_landmarks_and_one_heading(web, path):
+    tree = seen(web, path)
+    assert tree.xpath("//html/@lang") == ["en"]
+    assert text(one(tree, "/html/head/title")).endswith("· main")
+    assert [len(tree.xpath(f"//{name}")) for name in ("main", "header[@class='top']", "footer", "h1")] == [
+        1
+    ] * 4
+    ids = tree.xpath("//@id")
+    assert len(ids) == len(set(ids))
+    for field in tree.xpath("//input[not(@type='hidden')]"):
+        labelled = field.xpath("ancestor::label") or tree.xpath(f"//label[@for='{field.get('id')}']")
+        assert labelled, html.tostring(field)
+
+
+@pytest.mark.parametrize("path", ANY)
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere(web, path):
+    tree = seen(web, path)
+    assert tree.xpath("//style | //script[not(@src)] | //*[@style] | //@*[starts-with(name(), 'on')]") == []
+    assert [a for a in tree.xpath("//@src | //@href | //@action") if not re.match(r"[/#]", a)] == []
+
+
+def test_files_of_the_page_are_kept_by_browsers(web):
+    tree = seen(web, "/")
+    for address in tree.xpath("//link/@href | //script/@src"):
+        answer = web.get(address)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+
+
+def test_everything_that_a_page_needs_is_small(web):
+    tree = seen(web, "/")
+    files = [web.get(address).content for address in tree.xpath("//link/@href | //script/@src")]
+    assert sum(map(len, files)) + len(web.get("/").content) < 300_000
+
+
+# -- search --------------------------------------------------------------------------------------------------
+
+
+def test_search_shows_hits_with_marks_and_what_to_narrow_by(web):
+    tree = seen(web, "/?q=sea+ice&mode=words")
+    titles = [text(found) for found in tree.xpath("//li[@class='hit']/h3")]
+    assert titles
+    assert {text(mark).lower() for mark in tree.xpath("//li[@class='hit']//mark")} == {"sea", "ice"}
+    legends = [text(found) for found in tree.xpath("//fieldset[@class='facet']/legend")]
+    assert legends == ["Topics", "Keyphrases", "subject", "tags"]
+    assert one(tree, "//input[@name='q']").get("value") == "sea ice"
+    assert one(tree, "//input[@name='mode'][@checked]").get("value") == "words"
+
+
+def test_several_choices_at_once_stay_in_the_address(web):
+    tree = seen(web, "/?f.subject=oceans&f.subject=markets")
+    assert text(one(tree, "//h2[@id='said']")) == "14 documents"
+    chosen = tree.xpath("//input[@name='f.subject'][@checked]/@value")
+    assert sorted(chosen) == ["markets", "oceans"]
+    assert tree.xpath("//input[@name='f.subject']/@value") == ["markets", "oceans", "robots"]
+    assert "f.subject=oceans" in one(tree, "//a[@rel='next']").get("href")
+    without = one(tree, "//a[contains(@class, 'chosen')][contains(., 'oceans')]").get("href")
+    assert text(one(seen(web, without), "//h2[@id='said']")) == "7 documents"
+
+
+def test_a_choice_that_is_left_by_nothing_can_be_taken_away(web):
+    tree = seen(web, "/?q=volatility&mode=words&f.subject=oceans")
+    assert text(one(tree, "//h2[@id='said']")) == "0 documents with the word"
+    assert tree.xpath("//input[@name='f.subject'][@checked]/@value") == ["oceans"]
+
+
+def test_dates_narrow_and_are_drawn(web):
+    tree = seen(web, "/?from=2003&to=2005")
+    assert text(one(tree, "//h2[@id='said']")) == "3 documents"
+    bars = tree.xpath("//svg[@class='bars']/a")
+    assert len(bars) == 21
+    assert bars[0].get("aria-label") == "2000: 1"
+    assert text(one(seen(web, bars[4].get("href")), "//h2[@id='said']")) == "1 document"
+    assert "'soon' is no date" in text(seen(web, "/?from=soon", 400))
+
+
+def test_a_condition_on_any_field(web):
+    tree = seen(web, "/?where=date%3E%3D2019")
+    assert text(one(tree, "//h2[@id='said']")) == "2 documents"
+    assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2019"]
+    assert "Did you mean subject?" in text(seen(web, "/?where=subjekt%3Dx", 400))
+
+
+def test_why_says_ranks_and_phrases(web):
+    why = one(seen(web, "/?q=sea+ice&why=1"), "(//div[@class='why'])[1]")
+    assert re.match(r"Number \d+ by words and number \d+ by meaning\.", text(why))
+    assert "sea ice 1.00" in text(why)
+    assert seen(web, "/?q=sea+ice").xpath("//div[@class='why']") == []
+
+
+def test_pages_lead_on_and_back(web):
+    first = seen(web, "/")
+    assert first.xpath("//a[@rel='prev']") == []
+    second = seen(web, one(first, "//a[@rel='next']").get("href"))
+    third = seen(web, one(second, "//a[@rel='next']").get("href"))
+    assert third.xpath("//a[@rel='next']") == []
+    assert one(third, "//ol[@class='hits']").get("start") == "21"
+    assert one(second, "//a[@rel='prev']").get("href") == "/"
+
+
+@pytest.mark.parametrize("wrong", ["page=0", "page=many", "page=99999999999", "mode=guess", "f.=x", "topic="])
+def test_what_nobody_typed_is_overlooked(web, wrong):
+    seen(web, f"/?q=ice&{wrong}")
+
+
+def test_a_topic_that_is_not_there_says_so(web):
+    assert "no topic 'nothing'" in text(seen(web, "/?topic=nothing", 404))
+
+
+# -- topics --------------------------------------------------------------------------------------------------
+
+
+def test_map_and_table_say_the_same(web):
+    tree = seen(web, "/topics")
+    circles = {a.get("href"): a.get("aria-label") for a in tree.xpath("//figure//a")}
+    rows = {
+        one(row, ".//a").get("href"): f"{text(one(row, './/a'))}: {text(row.xpath('./td')[0])} documents"
+        for row in tree.xpath("//tbody/tr[@data-topic]")
+    }
+    assert circles == rows
+    assert len(rows) == 3
+
+
+def test_a_topic_shows_what_belongs_to_it(web):
+    tree = seen(web, seen(web, "/topics").xpath("//figure//a/@href")[0])
+    headings = [text(found) for found in tree.xpath("//h2")]
+    for wanted in ("Leading phrases", "Documents that stand for it", "Share over time", "What is special",
+                   "Near topics", "What became of it", "Give it a name"):  # fmt: skip
+        assert wanted in headings
+    assert text(one(tree, "//ol[@class='lineage']/li")).endswith("found for the first time by index")
+    assert len(tree.xpath("//svg[@class='bars tall']/rect[@class='bar']")) == 21
+
+
+def test_a_topic_by_its_number_or_name_leads_to_its_address(web):
+    topic = web.get("/api/topics").json()[0]
+    for name in (str(int(topic["id"][2:])), topic["label"]):
+        answer = web.get(f"/topics/{name}", headers={"Accept": "text/html"}, follow_redirects=False)
+        assert answer.headers["location"] == f"/topics/{topic['id']}"
+
+
+def test_a_topic_is_renamed_by_its_form(client):
+    path = seen(client, "/topics").xpath("//figure//a/@href")[0]
+    answer = send(client, seen(client, path), f"{path}/rename", label="  Ice & <waves> ")
+    tree = html.fromstring(answer.text)
+    assert text(one(tree, "//h1")) == "Ice & <waves>"
+    assert "named by hand" in text(one(tree, "//p[@class='lead']"))
+    assert "named by hand" in text(one(tree, "//ol[@class='lineage']/li[1]"))
+    other = seen(client, "/topics").xpath("//figure//a/@href")[1]
+    taken = send(client, seen(client, other), f"{other}/rename", label="ice & <waves>")
+    assert taken.status_code == 400
+    assert "Another topic is named" in text(one(html.fromstring(taken.text), "//p[@role='alert']"))
+
+
+# -- documents and phrases -----------------------------------------------------------------------------------
+
+
+def test_a_document_has_its_phrases_marked(web):
+    tree = seen(web, "/document?id=d04")
+    stored = web.get("/api/documents/d04").json()
+    body = one(tree, "//div[@class='body']")
+    assert text(body) == stored["text"]
+    marked = {text(found) for found in tree.xpath("//article//a[@class='keyphrase']")}
+    assert marked
+    assert marked <= {k["text"] for k in stored["keyphrases"]} | {
+        k["text"].capitalize() for k in stored["keyphrases"]
+    }
+    assert text(one(tree, "//section[@class='because']//tbody/tr[1]/th"))
+    assert len(tree.xpath("//section[@aria-labelledby='similar']//li")) == 6
+    assert "d04" not in tree.xpath("//section[@aria-labelledby='similar']//a/@href")
+    link = tree.xpath("//div[@class='body']//a[@data-phrase]")[0]
+    assert text(link).lower() in text(one(seen(web, link.get("href")), "//h1")).lower()
+
+
+def test_a_long_text_is_shown_in_part_until_asked_for(own, monkeypatch):
+    monkeypatch.setattr("indexer.web.pages.documents.SHOWN", 20)
+    with serving(own) as client:
+        whole = client.get("/api/documents/d00").json()["text"]
+        tree = seen(client, "/document?id=d00")
+        assert text(one(tree, "//div[@class='body']")) == whole[:20].strip()
+        more = one(tree, "//a[contains(., 'whole text')]").get("href")
+        assert text(one(seen(client, more), "//div[@class='body']")) == whole
+
+
+def test_phrases_alone_and_in_a_sentence(web):
+    rows = seen(web, "/phrases?phrase=sea+ice").xpath("//tbody/tr")
+    assert cells(rows[0])[:2] == ["sea ice", "1.00"]
+    tree = seen(web, "/phrases?in=The+%5B%5Bsea+ice%5D%5D+melts.")
+    assert text(tree.xpath("//li[@class='hit']//mark")[0]) == "sea ice"
+    assert "Exactly one phrase must be marked" in text(
+        one(seen(web, "/phrases?in=none", 400), "//p[@role='alert']")
+    )
+
+
+def test_what_is_not_there_is_a_page_too(web):
+    tree = seen(web, "/document?id=nowhere", 404)
+    assert text(one(tree, "//h1")) == "Not Found"
+    assert "There is no document 'nowhere'" in text(tree)
+    seen(web, "/nothing", 404)
+
+
+# -- operations ----------------------------------------------------------------------------------------------
+
+
+def test_operations_show_runs_and_generations(web):
+    tree = seen(web, "/operations")
+    tiles = {text(one(tile, "dt")): text(one(tile, "dd")) for tile in tree.xpath("//dl[@class='tiles']/div")}
+    assert (tiles["Documents"], tiles["Topics"], tiles["Dead letters"]) == ("21", "3", "0")
+    assert "21 read, 21 new, 21 mined" in text(one(tree, "//section[@aria-labelledby='runs']//tbody/tr"))
+    assert "live" in text(one(tree, "//section[@aria-labelledby='generations']//tbody/tr"))
+
+
+def test_a_dead_letter_is_tried_again_by_a_form(client, own):
+    send_file(client, "two.jsonl", b'{"id": "ok", "text": "Sea ice."}\n{broken\n')
+    tree = seen(client, "/operations")
+    assert "two.jsonl:2" in text(one(tree, "//section[@aria-labelledby='dead']//tbody/tr"))
+    (file,) = (own / "posted").glob("*/uploads/two.jsonl")
+    file.write_text('{"id": "ok", "text": "Sea ice."}\n{"id": "mended", "text": "Tides."}\n')
+    send(client, tree, "/operations/retry")
+    finish(client)
+    assert "Nothing: every document was." in text(seen(client, "/operations"))
+    assert client.get("/api/documents/mended").status_code == 200
+
+
+def send_file(client, name, content):
+    token = one(seen(client, "/operations"), "//form[@action='/operations/files']/input[@name='token']").get(
+        "value"
+    )
+    answer = client.post(
+        "/operations/files",
+        data={"token": token},
+        files={"file": (name, content)},
+        headers={"Accept": "text/html"},
+    )
+    assert answer.status_code == 200, answer.text
+    finish(client)
+
+
+def finish(client):
+    for task in client.get("/api/tasks").json():
+        ended(client, task)
+
+
+def test_what_the_gate_said_is_shown(client, monkeypatch):
+    from indexer.collection import Collection
+
+    figures = {"name": "NPMI", "old": 0.2, "new": 0.1, "limit": "0.150 or more", "verdict": "worse"}
+    judged = {"night-3": {"accepted": False, "reasons": ["Topics are less coherent."], "checks": [figures]}}
+    home = client.app.state.served.collection.settings.home
+    with Collection.open(home=home) as other, other.catalog.lock("main", "test") as lock:
+        run = other.catalog.start_run("main", "retrain", {}, lock=lock)
+        other.catalog.finish_run(run, "finished", {"verdict": "refused", "reason": "No.", "judged": judged})
+    section = one(seen(client, "/operations"), "//section[@aria-labelledby='gate']")
+    assert "night-3: may not take over" in text(section)
+    assert cells(one(section, ".//tbody/tr")) == ["NPMI", "0.200", "0.100", "0.150 or more", "worse"]
+    assert "refused: No." in text(
+        one(seen(client, "/operations"), "//section[@aria-labelledby='runs']//tbody/tr[1]")
+    )

@@ -1,0 +1,100 @@
+"""Texts cut at their marks, and pictures as numbers; by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from indexer.browsing import Period, Timeline
+from indexer.records import Keyphrase, MentionRow, Place, Topic
+from indexer.topic_map import Spot
+from indexer.web.pages.charts import bars, labels, shortened
+from indexer.web.pages.marking import Piece, Span, highlighted, phrases_of, pieces
+from indexer.web.pages.rendering import Address
+
+
+def test_a_text_is_cut_at_its_marks():
+    assert pieces("the sea ice melts", [Span(4, 11, "keyphrase", "sea ice")]) == [
+        Piece("the "),
+        Piece("sea ice", "keyphrase", "sea ice"),
+        Piece(" melts"),
+    ]
+    assert highlighted("ab", [(0, 1), (1, 2)]) == [Piece("a", "found"), Piece("b", "found")]
+    assert pieces("", []) == []
+
+
+def test_of_marks_that_overlap_the_first_given_counts():
+    given = [Span(2, 4, "keyphrase"), Span(0, 3, "mention"), Span(4, 6, "mention"), Span(5, 9, "mention")]
+    assert [(p.text, p.kind) for p in pieces("abcdefg", given)] == [
+        ("ab", ""), ("cd", "keyphrase"), ("ef", "mention"), ("g", ""),
+    ]  # fmt: skip
+
+
+def test_marks_outside_of_the_text_are_left_out():
+    """A text that is shown in part has marks behind its end."""
+    assert pieces("abc", [Span(1, 9, "found"), Span(2, 2, "found"), Span(-1, 1, "found")]) == [Piece("abc")]
+
+
+def test_keyphrases_come_before_other_phrases_and_longer_ones_before_shorter():
+    keyphrases = [
+        Keyphrase("1", "ice", 1, (Place("text", 4, 7),)),
+        Keyphrase("2", "sea ice", 1, (Place("text", 0, 7), Place("title", 3, 9))),
+    ]
+    row = MentionRow(
+        "d", "3", "sea ice shelf", "sea ice shelf", 1, (Place("text", 0, 13),), "", np.zeros(1, np.float32)
+    )
+    found = phrases_of("text", keyphrases, [row])
+    assert [(span.start, span.end, span.kind) for span in found] == [
+        (0, 7, "keyphrase"), (4, 7, "keyphrase"), (0, 13, "mention"),
+    ]  # fmt: skip
+
+
+def years(*numbers, first=2000):
+    periods = (Period(str(first + i), str(first + i), str(first + i + 1), n) for i, n in enumerate(numbers))
+    return Timeline("date", "year", tuple(periods))
+
+
+def test_bars_by_hand():
+    one, two = bars(years(2, 4), width=100, height=50)
+    assert (one.x, one.width, one.height, one.documents) == (0, 48, 25, 2)
+    assert (two.x, two.height, two.first, two.last) == (50, 50, "2001", "2001")
+
+
+def test_bars_of_a_share():
+    """1 of 4, 0 of 2, 2 of 2: over all the time of the whole."""
+    own = Timeline("date", "year", (years(1).periods[0], years(2, first=2002).periods[0]))
+    found = bars(own, width=90, height=60, of=years(4, 2, 2))
+    assert [(bar.name, bar.share, bar.height, bar.documents) for bar in found] == [
+        ("2000", 0.25, 15, 1), ("2001", 0, 0, 0), ("2002", 1, 60, 2),
+    ]  # fmt: skip
+
+
+def test_a_bar_of_a_decade_ends_with_its_last_year():
+    decade = Timeline("date", "decade", (Period("2010s", "2010", "2020", 3),))
+    (bar,) = bars(decade, width=10, height=10)
+    assert (bar.first, bar.last) == ("2010", "2019")
+
+
+def spot(id_, x, y, radius=10.0):
+    return Spot(Topic(id_, f"topic {id_}", (), 1, np.ones(2, np.float32)), x, y, radius, 1)
+
+
+def test_names_stand_below_their_circles_or_where_there_is_room():
+    found = labels([spot("a", 200, 200), spot("b", 200, 232)], 1000)
+    assert found["a"].y < 200  # b is below
+    assert found["b"].y > 232
+    assert found["a"].x == found["b"].x == 200
+    assert labels([spot("a", 5, 100)], 1000)["a"].x > 5  # beside it: below, it would stand out of the picture
+
+
+def test_names_are_cut_at_a_word():
+    assert shortened("short") == "short"
+    assert shortened("a name that is much too long for a map", 20) == "a name that is much…"
+    assert shortened("x" * 40, 10) == "x" * 9 + "…"
+
+
+def test_an_address_keeps_what_it_is_not_told():
+    here = Address("/", [("q", "sea ice"), ("topic", "a"), ("topic", "b"), ("page", "2"), ("empty", "")])
+    assert str(here.put(page=None)) == "/?q=sea+ice&topic=a&topic=b"
+    assert str(here.put(page=3, q="x&y").drop("topic", "a")) == "/?topic=b&page=3&q=x%26y"
+    assert str(here.to("/export")) == "/export?q=sea+ice&topic=a&topic=b&page=2"
+    assert str(Address("/")) == "/"

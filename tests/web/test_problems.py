@@ -1,0 +1,116 @@
+"""Wrong input is answered by problem details, and never by a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/api/search?limit=0", 422, "limit"),
+        ("/api/search?limit=many", 422, "limit"),
+        ("/api/search?mode=guess", 422, "mode"),
+        ("/api/search?offset=9999&limit=10", 400, "10,000"),
+        ("/api/search?where=year", 422, "where"),
+        ("/api/search?where=subjekt=x", 400, "subjekt"),
+        ("/api/search?facet=nothing", 400, "nothing"),
+        ("/api/search?topic=t-999999", 404, "t-999999"),
+        ("/api/documents/nowhere", 404, "nowhere"),
+        ("/api/topics/none", 404, "none"),
+        ("/api/phrases", 400, "phrase"),
+        ("/api/phrases?phrase=%20%21", 400, "letter"),
+        ("/api/phrases?in=nothing%20marked", 400, "marked"),
+        ("/api/similar", 422, "document"),
+        ("/api/tasks/none", 404, "none"),
+        ("/api/nothing", 404, "Not Found"),
+    ],
+)
+def test_a_wrong_request_says_what_is_wrong(web, path, status, said):
+    answer = web.get(path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert (problem["status"], problem["type"]) == (status, "about:blank")
+    assert problem["request"] == answer.headers["x-request-id"]
+    assert said in str(problem)
+
+
+def test_a_hint_goes_with_it(web):
+    assert web.get("/api/search?where=subjekt=x").json()["hint"] == "Did you mean subject?"
+
+
+def test_another_method_is_refused_with_those_that_there_are(web):
+    answer = web.delete("/api/topics")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+    assert answer.json()["title"] == "Method Not Allowed"
+    assert web.put("/api/topics/t-000001").headers["allow"] == "GET, PATCH"
+    assert web.put("/api/topics/t-000001/history").headers["allow"] == "GET"
+    assert web.put("/api/documents/a/b").headers["allow"] == "GET"
+
+
+def test_what_nobody_expected_is_told_without_details(web, monkeypatch):
+    def broken(self):
+        raise RuntimeError("it is secret")
+
+    monkeypatch.setattr("indexer.collection.Collection.topics", broken)
+    answer = web.get("/api/topics")
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert answer.json()["request"]
+
+
+def test_an_engine_that_is_away_says_when_to_come_back(web, monkeypatch):
+    from indexer.errors import EngineUnavailable
+
+    def away(self):
+        raise EngineUnavailable("No answer.", hint="Is it up?")
+
+    monkeypatch.setattr("indexer.collection.Collection.topics", away)
+    answer = web.get("/api/topics")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert answer.json()["hint"] == "Is it up?"
+
+
+def test_a_request_keeps_the_id_it_brings(web):
+    assert (
+        web.get("/health/live", headers={"X-Request-ID": "from-me.1"}).headers["x-request-id"] == "from-me.1"
+    )
+    forged = web.get("/health/live", headers={"X-Request-ID": "two words"}).headers["x-request-id"]
+    assert len(forged) == 16
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"text": "x", "unknown": 1},
+        {"title": "no text"},
+        {"text": ""},
+        {"text": "x", "limit": 0},
+        [],
+        "text",
+    ],
+)
+def test_a_wrong_body_says_which_field(web, body):
+    answer = web.post("/api/keyphrases", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["where"].startswith("body")
+
+
+def test_a_body_that_is_too_large_is_not_read(web):
+    answer = web.post("/api/keyphrases", json={"text": "x" * 1_000_001})
+    assert (answer.status_code, answer.json()["detail"]) == (413, "The body is larger than 1,000,000 bytes.")
+
+
+def test_a_body_of_unknown_length_is_read_up_to_the_limit(web):
+    def parts():
+        for _ in range(200):
+            yield b"x" * 10_000
+
+    answer = web.post("/api/keyphrases", content=parts(), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+
+
+def test_nothing_is_said_to_other_sites(web):
+    answer = web.get("/api/topics", headers={"Origin": "https://elsewhere.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control")]
