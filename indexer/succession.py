@@ -281,6 +281,22 @@ def remove_generation(generations: Generations, catalog: Catalog, collection: st
     generations.remove(number)
 
 
+def discard(generations: Generations, catalog: Catalog, collection: str, number: int, owner: str) -> None:
+    """Delete a generation that is kept, or was left unfinished and is not being built.
+
+    Raises:
+        CatalogError: Somebody builds it, or writes to the collection.
+        SearchError: It is the live one.
+        NotFound: There is none.
+    """
+    with ExitStack() as held:
+        if number in [one.number for one in generations.all() if one.state == "unfinished"]:
+            held.enter_context(building(catalog, collection, owner))
+        held.enter_context(catalog.lock(collection, owner))
+        complete(generations, catalog, collection)
+        remove_generation(generations, catalog, collection, number)
+
+
 def _lineage(
     catalog: Catalog, collection: str, entry: GenerationEntry, topics: set[str]
 ) -> Iterable[LineageEntry]:
