@@ -119,6 +119,7 @@ class Status:
     last_runs: tuple[Run, ...]
     lock: str  # who is writing now, or ""
     retraining: str  # who retrains or rolls back now, or ""
+    watching: str  # who keeps up with somebody's index now, or ""
     work: WorkStatus
     drift: Drift
     worth_a_retrain: bool

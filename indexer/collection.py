@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial, wraps
@@ -37,6 +37,7 @@ from indexer.browsing import (
 )
 from indexer.catalog import Catalog
 from indexer.catalog.entries import DeadLetter, Run
+from indexer.catalog.locks import retraining, watching
 from indexer.drift import latest
 from indexer.encoding import Encoder, Window
 from indexer.engines.base import Engine, Filter
@@ -270,7 +271,7 @@ class Collection:
         every: float = 30.0,
         progress: Progress = no_progress,
         pause: Callable[[float], None] = time.sleep,
-    ) -> Iterator[EnrichReport]:
+    ) -> Generator[EnrichReport]:
         """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
 
         Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
@@ -728,8 +729,6 @@ class Collection:
         """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
         drift = latest(self.catalog, self.name)
-        holders = [self.catalog.lock_holder(name) for name in (self.name, f"{self.name}@retrain")]
-        lock, retraining = (f"{h.owner} (pid {h.pid} on {h.host})" if h else "" for h in holders)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
         ]
@@ -742,12 +741,17 @@ class Collection:
             topics=info.topics,
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
-            lock=lock,
-            retraining=retraining,
+            lock=self._holder(self.name),
+            retraining=self._holder(retraining(self.name)),
+            watching=self._holder(watching(self.name)),
             work=self.work(),
             drift=drift,
             worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
+
+    def _holder(self, lock: str) -> str:
+        holder = self.catalog.lock_holder(lock)
+        return f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else ""
 
     def work(self) -> WorkStatus:
         """What is with the workers: batches, queues, runs and retrains that go on."""

@@ -24,7 +24,7 @@ from indexer.analysis.lineage import relatives
 from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
-from indexer.catalog.locks import Lock
+from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.encoding import Encoder, Floats
@@ -50,7 +50,7 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
     Raises:
         CatalogError: Somebody is at it.
     """
-    with catalog.lock(f"{collection}@retrain", owner) as lock:
+    with catalog.lock(retraining(collection), owner) as lock:
         if theirs := catalog.open_runs(collection, retrains=True):
             raise CatalogError(
                 f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",

@@ -70,7 +70,7 @@ def index(
 
 
 def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
-    """What a run did: to stdout. What it could not do: to stderr."""
+    """What a run did: to stdout. The rest to stderr."""
     if as_json:
         from dataclasses import asdict
 
@@ -79,6 +79,11 @@ def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
         say("nothing changed")
     else:
         say("\n".join(_summary(report)))
+    show_warnings(app, report)
+
+
+def show_warnings(app: App, report: RunReport) -> None:
+    """What a run could not do, and what else should be known."""
     for note in report.notes:
         click.echo(f"Note: {near(note)}", err=True)
     if report.outgrown:

@@ -93,6 +93,8 @@ def _facts(app: App, found: Status, home: str) -> Iterator[tuple[str, str]]:
         yield "writing now", found.lock
     if found.retraining:
         yield "retraining", found.retraining
+    if found.watching:
+        yield "watching", found.watching
     if not found.work.idle:
         yield from _work_facts(app, found.work)
 

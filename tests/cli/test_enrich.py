@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import pytest
 from user_index import UserIndexInMemory
 
+from indexer.collection import Collection
 from indexer.enriching import Enriching
 
 
@@ -46,6 +48,21 @@ def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
         f"Find topics anew: indexer --home {home} topics refit\n"
         "Warning: After that, enrich once more: it writes the new topics to the index.\n"
     )
+
+
+def test_a_watch_says_that_it_watches_and_what_each_look_did(index, enrich, monkeypatch):
+    def write(seconds: float) -> None:
+        if "new" in index.sources:
+            raise KeyboardInterrupt
+        index.delete("d00")
+        index.put("new", {"text": OTHERS[0]})
+
+    monkeypatch.setitem(Collection.watch.__kwdefaults__, "pause", write)
+    shown = enrich("--watch", "--every", "60", "--topics", "3")
+    assert shown.stderr.startswith("Keeps up with news, and looks every 1 min 0 s. Ctrl-C ends it.\n")
+    assert shown.stdout.splitlines()[-2] == "60 documents of the index written"
+    assert re.fullmatch(r"\d\d:\d\d:\d\d 1 mined, 1 deleted, 1 written", shown.stdout.splitlines()[-1])
+    assert shown.exit_code == 130
 
 
 OTHERS = (

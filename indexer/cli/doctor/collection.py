@@ -52,8 +52,10 @@ def _removed(collection: Collection, generations: Generations, one: Generation) 
 
 def _is_building(collection: Collection) -> bool:
     """Whether somebody makes a generation; workers hold no lock between two messages."""
+    from indexer.catalog.locks import retraining
+
     catalog, name = collection.catalog, collection.name
-    holders = (catalog.lock_holder(lock) for lock in (name, f"{name}@retrain"))
+    holders = (catalog.lock_holder(lock) for lock in (name, retraining(name)))
     return any(holders) or bool(catalog.open_runs(name, retrains=True))
 
 
