@@ -90,6 +90,9 @@ class WorkStatus:
         mined: By the runs that are not finished.
         runs: Those.
         retrains: That workers do.
+        finishing: Everything of a run is mined, and what ends it is left: keyphrases, topics, phrase rows.
+        finisher: Who does that now; empty when nobody does.
+        idle_queues: Queues with something to do that nobody is doing at this moment.
     """
 
     batches: Work
@@ -98,6 +101,9 @@ class WorkStatus:
     mined: int
     runs: tuple[Run, ...]
     retrains: tuple[Run, ...]
+    finishing: bool
+    finisher: str
+    idle_queues: tuple[str, ...]
 
     @property
     def idle(self) -> bool:

@@ -756,19 +756,42 @@ class Collection:
     def work(self) -> WorkStatus:
         """What is with the workers: batches, queues, runs and retrains that go on."""
         runs = self.catalog.open_runs(self.name)
+        retrains = self.catalog.open_runs(self.name, retrains=True)
+        batches = self.catalog.work(self.name)
+        finishing = any(self.catalog.is_through(run.id) for run in runs)
+        finisher = self._holder(self.name) if finishing else ""
+        idle: list[str] = [
+            state for state, waiting in batches.waiting.items() if waiting and not batches.held[state]
+        ]
+        idle += ["maintain"] if finishing and not finisher else []
+        idle += ["train"] if retrains and not self._holder(retraining(self.name)) else []
         queues: dict[str, int | None] = {}
         if self.settings.broker:
             from workers.sending import Sender
 
             queues |= Sender(self.settings).depths()
         return WorkStatus(
-            batches=self.catalog.work(self.name),
+            batches=batches,
             queues=queues,
             left=self.catalog.count(self.name)["stored"],
             mined=sum(run.counts.get("mined", 0) for run in runs),
             runs=tuple(runs),
-            retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
+            retrains=tuple(retrains),
+            finishing=finishing,
+            finisher=finisher,
+            idle_queues=tuple(idle),
         )
+
+    def unattended(self) -> tuple[str, ...]:
+        """Queues with something to do of which no worker answers. Asks them, which takes a second."""
+        from workers.sending import Sender
+
+        before = self.work()
+        if not before.idle_queues or None in before.queues.values():
+            return ()
+        attended = Sender(self.settings).attended()
+        still = self.work().idle_queues  # who has taken something meanwhile has not answered
+        return tuple(queue for queue in still if queue in before.idle_queues and queue not in attended)
 
     def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
         """What could not be processed, and why."""
