@@ -92,9 +92,8 @@ class Finisher:
         self._progress = progress
         self._ranker = ranker
         self._absent = absent
-        self.without_topic = (
-            0  # documents with phrases that no topic reaches, among those that were given topics
-        )
+        self.finished = 0  # documents that were mined and not finished, by whichever run
+        self.without_topic = 0  # of the documents that were given topics: those that none reaches
 
     def finish(self, timed: Timer, asked: Asked, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted anew.
@@ -114,6 +113,7 @@ class Finisher:
             if live is None:
                 return False
         documents = self._documents(again=new)
+        self.finished = self.catalog.count(self.ledger)["mined"]
         with timed("assign"):
             self._refine(live, documents)
         with timed("consolidate"):

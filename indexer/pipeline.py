@@ -65,6 +65,7 @@ class RunReport:
     unchanged: int = 0
     deleted: int = 0
     mined: int = 0
+    taken_over: int = 0  # documents that an earlier run had mined and not finished
     failed: int = 0
     problems: list[str] = field(default_factory=list)  # the first ones, as FILE:LINE: what is wrong
     notes: list[str] = field(default_factory=list)  # what was left out on purpose
@@ -78,8 +79,8 @@ class RunReport:
     @property
     def nothing_changed(self) -> bool:
         """Whether the run left everything as it was."""
-        done = self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit
-        return not (done or self.left_to_workers)
+        done = self.new or self.changed or self.deleted or self.mined or self.taken_over or self.failed
+        return not (done or self.new_fit or self.left_to_workers)
 
     @property
     def outgrown(self) -> bool:
@@ -280,6 +281,7 @@ class Pipeline:
         )
         report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
         report.without_topic = finisher.without_topic
+        report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(self.engine.topics())
         self._give_space_back(report)
 

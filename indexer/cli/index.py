@@ -106,6 +106,8 @@ def _summary(report: RunReport) -> list[str]:
         telling = report.mined >= ENOUGH_FOR_A_RATE and report.seconds
         speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""
         lines.append(f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}")
+    if report.taken_over:
+        lines.append(f"{count(report.taken_over, 'document')} finished that an earlier run had mined")
     if report.left_to_workers and not report.mined:
         lines.append(
             f"{count(report.left_to_workers, 'document')} left to the workers: indexer status --watch"
