@@ -180,6 +180,7 @@ class Enricher:
         report.changed += part.changed + part.new
         report.mined += part.mined
         report.failed += part.failed
+        report.without_topic += part.without_topic
         report.problems += part.problems[: MOST_PROBLEMS - len(report.problems)]
         report.bundle = part.bundle or report.bundle
         return self._write_back(batches(rows, BURST), report, first=False)

@@ -41,6 +41,7 @@ PHRASE_CHUNK = 1_000  # phrase rows written at once
 VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
 MOST_TOPICS = 1_000  # facet values asked for when topics are counted
 EVERYTHING = 2**31 - 1
+OUTDATED = "outdated"  # said of a fit whose texts are gone
 
 Timer = Callable[[str], AbstractContextManager[None]]
 
@@ -56,6 +57,7 @@ class NamedFit:
     lineage: tuple[LineageEntry, ...] = ()
     finder: str = DEFAULT
     fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
+    outdated: bool = False  # nearly all texts have become others since
 
 
 class Finisher:
@@ -90,6 +92,8 @@ class Finisher:
         self._progress = progress
         self._ranker = ranker
         self._absent = absent
+        self.finished = 0  # documents that were mined and not finished, by whichever run
+        self.without_topic = 0  # of the documents that were given topics: those that none reaches
 
     def finish(self, timed: Timer, asked: Asked, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted anew.
@@ -99,15 +103,17 @@ class Finisher:
             refit: Fit again even though there are topics.
         """
         live = live_fit(self.catalog, self.collection)
-        new = live is None or refit or not _answers(live, asked)
+        new = live is None or refit or live.outdated or not _answers(live, asked)
         if live is None or new:
             with timed("fit topics"):
                 self._progress("fit topics", 0, None)
                 finder = asked.finder or (live.finder if live else DEFAULT)
-                live = self._fit(Asked(finder, asked.number), self.engine.topics())
+                as_before = live.asked if live and live.outdated else None
+                live = self._fit(Asked(finder, asked.number or as_before), self.engine.topics())
             if live is None:
                 return False
         documents = self._documents(again=new)
+        self.finished = self.catalog.count(self.ledger)["mined"]
         with timed("assign"):
             self._refine(live, documents)
         with timed("consolidate"):
@@ -289,7 +295,7 @@ class Finisher:
     def _refine(self, named: NamedFit, ids: Sequence[str]) -> None:
         total = self.engine.info().documents
         finder = self._absent_finder() if ids else None
-        done = 0
+        done = self.without_topic = 0
         self._progress("assign", 0, len(ids))
         for some in batches(ids, CHUNK):
             mined = list(self._mined(some))
@@ -314,6 +320,7 @@ class Finisher:
         topics = place_rows(named, stored, rows)
         weights = [row.score for row in rows]
         shares = vote([named.ids.index(t) if t else -1 for t in topics], weights)
+        self.without_topic += bool(rows) and not shares
         if self._ranker:
             keyphrases = choose_ranked(rows, self._keyphrases)
         else:
@@ -447,7 +454,8 @@ def _named(found: Fit) -> NamedFit:
     fitted = TopicFit.from_arrays(found.arrays)
     ids, finder = tuple(found.info["ids"]), found.info.get("finder", DEFAULT)
     asked = found.info.get("asked")
-    return NamedFit(found.run, fitted, ids, asked, lineage, finder, str(found.info.get("fitted", "")))
+    run, outdated = str(found.info.get("fitted", "")), bool(found.info.get(OUTDATED))
+    return NamedFit(found.run, fitted, ids, asked, lineage, finder, run, outdated)
 
 
 def _answers(live: NamedFit, asked: Asked) -> bool:

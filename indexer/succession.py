@@ -24,7 +24,7 @@ from indexer.analysis.lineage import relatives
 from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
-from indexer.catalog.locks import Lock
+from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.encoding import Encoder, Floats
@@ -50,7 +50,7 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
     Raises:
         CatalogError: Somebody is at it.
     """
-    with catalog.lock(f"{collection}@retrain", owner) as lock:
+    with catalog.lock(retraining(collection), owner) as lock:
         if theirs := catalog.open_runs(collection, retrains=True):
             raise CatalogError(
                 f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
@@ -279,6 +279,22 @@ def remove_generation(generations: Generations, catalog: Catalog, collection: st
     if number != generations.live():
         catalog.forget_generation(collection, number)  # first: its number may be given out again
     generations.remove(number)
+
+
+def discard(generations: Generations, catalog: Catalog, collection: str, number: int, owner: str) -> None:
+    """Delete a generation that is kept, or was left unfinished and is not being built.
+
+    Raises:
+        CatalogError: Somebody builds it, or writes to the collection.
+        SearchError: It is the live one.
+        NotFound: There is none.
+    """
+    with ExitStack() as held:
+        if number in [one.number for one in generations.all() if one.state == "unfinished"]:
+            held.enter_context(building(catalog, collection, owner))
+        held.enter_context(catalog.lock(collection, owner))
+        complete(generations, catalog, collection)
+        remove_generation(generations, catalog, collection, number)
 
 
 def _lineage(

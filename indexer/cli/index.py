@@ -70,7 +70,7 @@ def index(
 
 
 def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
-    """What a run did: to stdout. What it could not do: to stderr."""
+    """What a run did: to stdout. The rest to stderr."""
     if as_json:
         from dataclasses import asdict
 
@@ -79,8 +79,18 @@ def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
         say("nothing changed")
     else:
         say("\n".join(_summary(report)))
+    show_warnings(app, report)
+
+
+def show_warnings(app: App, report: RunReport) -> None:
+    """What a run could not do, and what else should be known."""
     for note in report.notes:
         click.echo(f"Note: {near(note)}", err=True)
+    if report.outgrown:
+        warn(
+            f"{count(report.without_topic, 'document')} got no topic: they are unlike those that the topics were "
+            f"found in. Find topics anew: {app.again('topics refit')}"
+        )
     if report.failed:
         _show_problems(app, report)
 
@@ -96,6 +106,8 @@ def _summary(report: RunReport) -> list[str]:
         telling = report.mined >= ENOUGH_FOR_A_RATE and report.seconds
         speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""
         lines.append(f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}")
+    if report.taken_over:
+        lines.append(f"{count(report.taken_over, 'document')} finished that an earlier run had mined")
     if report.left_to_workers and not report.mined:
         lines.append(
             f"{count(report.left_to_workers, 'document')} left to the workers: indexer status --watch"

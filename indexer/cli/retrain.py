@@ -11,7 +11,7 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.gate import judgement
 from indexer.cli.text import clean, print_json, say, warn
-from indexer.cli.train.shared import budget_option, seed_option
+from indexer.cli.train.shared import Duration, seed_option
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ NICE = 10  # searches on this machine come first
               help="Only if new documents are unlike the old ones, or very many.")  # fmt: skip
 @click.option("--method", type=click.Choice(["pairs", "ccl", "both"]), default="both", show_default=True,
               help="Learn from phrases in two texts, from clusters, or from one after the other.")  # fmt: skip
-@budget_option
+@click.option("--budget", type=Duration(), default="0s", metavar="TIME",
+              help="Stop the trainings in time, for example 45m; judging and building come on top.")  # fmt: skip
 @click.option("--gold", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Labelled examples that decide too: JSON Lines, see docs/retraining.md.")  # fmt: skip
 @click.option("--candidate", default="", metavar="BUNDLE",

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from indexer.engines.local import LocalEngine
+
 
 @pytest.fixture
 def bad(tmp_path, corpus, write):
@@ -42,6 +44,48 @@ def test_index_reports_changed_and_deleted_documents(run, home, tmp_path, corpus
     write(source, records[:5])
     shown = run("index", source, "--delete-missing", home=home).stdout
     assert shown.startswith("5 documents read: 0 new, 1 changed, 4 unchanged, 1 deleted, 0 failed\n")
+
+
+def test_what_an_interrupted_run_had_mined_is_finished_and_said(
+    run, home, tmp_path, corpus, write, monkeypatch
+):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    write(tmp_path / "docs.jsonl", corpus(6))
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalEngine, "refine", killed)
+        run("index", "docs.jsonl", "--topics", "2", home=home)
+    shown = run("index", "docs.jsonl", "--topics", "2", home=home).stdout
+    assert shown == (
+        "6 documents read: 0 new, 0 changed, 6 unchanged, 0 deleted, 0 failed\n"
+        "6 documents finished that an earlier run had mined\n"
+        "2 topics found\n"
+    )
+    assert run("index", "docs.jsonl", home=home).stdout == "nothing changed\n"
+
+
+def test_texts_without_a_phrase_are_no_error(run, home, tmp_path, write):
+    write(tmp_path / "docs.jsonl", [{"id": "a", "text": "And so on."}])
+    assert "1 document mined" in run("index", "docs.jsonl", home=home).stdout
+
+
+STRANGER = (
+    "A sourdough starter needs rye flour. The oven spring depends on the dough hydration of the loaf {}."
+)
+
+
+def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, home, tmp_path, corpus, write):
+    run("index", write(tmp_path / "docs.jsonl", corpus(60)), "--topics", "3", home=home)
+    strangers = [{"id": f"s{i}", "text": STRANGER.format(i)} for i in range(12)]
+    shown = run("index", write(tmp_path / "few.jsonl", strangers[:2]), home=home)
+    assert shown.stderr == ""  # two may be strange
+    shown = run("index", write(tmp_path / "many.jsonl", strangers[2:]), home=home)
+    assert shown.stderr == (
+        "Warning: 10 documents got no topic: they are unlike those that the topics were found in. "
+        f"Find topics anew: indexer --home {home} topics refit\n"
+    )
+    assert "topics found\n" in run("topics", "refit", home=home).stdout
 
 
 def test_problems_go_to_stderr_with_file_and_line(run, home, bad):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from indexer.catalog.entries import BundleEntry, Run, RunState
-from indexer.catalog.locks import Lock
+from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.drift import Drift, measure
@@ -188,7 +188,7 @@ class Retrainer:
             CatalogError: Somebody else is at it.
             TrainingError: It has killed its workers again and again.
         """
-        with self._catalog.lock(f"{self._name}@retrain", "indexer worker"), self._engine.patient():
+        with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
