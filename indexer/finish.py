@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from heapq import nsmallest
 
 import numpy as np
@@ -24,11 +23,12 @@ from indexer.analysis.lineage import TopicShape, trace
 from indexer.analysis.ranker import Ranker
 from indexer.analysis.topics import Sample, TopicFit, vote
 from indexer.batches import batches
-from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, topic_id, topic_number
+from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Floats
 from indexer.engines.base import Engine, SearchRequest
 from indexer.errors import NotFound
+from indexer.fits import NamedFit, live_fit, saved_fit
 from indexer.progress import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
 from indexer.sampling import shuffled
@@ -41,23 +41,8 @@ PHRASE_CHUNK = 1_000  # phrase rows written at once
 VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
 MOST_TOPICS = 1_000  # facet values asked for when topics are counted
 EVERYTHING = 2**31 - 1
-OUTDATED = "outdated"  # said of a fit whose texts are gone
 
 Timer = Callable[[str], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True)
-class NamedFit:
-    """A fit with the permanent ids of its topics, in the order of its centroids."""
-
-    run: str
-    fit: TopicFit
-    ids: tuple[str, ...]
-    asked: int | None  # how many topics were asked for
-    lineage: tuple[LineageEntry, ...] = ()
-    finder: str = DEFAULT
-    fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
-    outdated: bool = False  # nearly all texts have become others since
 
 
 class Finisher:
@@ -432,30 +417,6 @@ def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], ru
     """Topics of an engine for the catalog. Those that it does not know were born in `run`."""
     known = {topic.id: topic for topic in catalog.topics(collection, state=None)}
     return [_entry(topic, known.get(topic.id), run) for topic in topics]
-
-
-def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
-    """The fit that assigns topics now, or None."""
-    found = catalog.live_fit(collection)
-    return _named(found) if found else None
-
-
-def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
-    """The fit that a run made, live or not.
-
-    Raises:
-        NotFound: There is none.
-    """
-    return _named(catalog.fit(collection, run))
-
-
-def _named(found: Fit) -> NamedFit:
-    lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
-    fitted = TopicFit.from_arrays(found.arrays)
-    ids, finder = tuple(found.info["ids"]), found.info.get("finder", DEFAULT)
-    asked = found.info.get("asked")
-    run, outdated = str(found.info.get("fitted", "")), bool(found.info.get(OUTDATED))
-    return NamedFit(found.run, fitted, ids, asked, lineage, finder, run, outdated)
 
 
 def _answers(live: NamedFit, asked: Asked) -> bool:

@@ -29,7 +29,8 @@ from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.errors import InputError
-from indexer.finish import OUTDATED, Finisher
+from indexer.finish import Finisher
+from indexer.fits import OUTDATED
 from indexer.mining import (
     CHUNK,
     EncodedChunk,

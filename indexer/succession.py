@@ -32,7 +32,8 @@ from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.opening import open_generations
 from indexer.errors import CatalogError
-from indexer.finish import Finisher, NamedFit, live_fit, saved_fit, topic_entries
+from indexer.finish import Finisher, topic_entries
+from indexer.fits import NamedFit, live_fit, saved_fit
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.records import Topic

@@ -25,7 +25,7 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
-from indexer.finish import live_fit
+from indexer.fits import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
 from indexer.runs import check_live
