@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from indexer.records import Topic
 
 WIDE, HIGH = 1000.0, 640.0  # the picture
+ROOMY = 25  # topics that it has room for, with their names; for more it is higher
 MARGIN = 40.0
 LARGEST, SMALLEST = 46.0, 9.0  # radius
 GAP = 4.0  # between two circles
@@ -68,11 +69,13 @@ def topic_map(topics: Sequence[Topic], memory: Path) -> TopicMap:
         places = {t.id: [round(x, 6), round(y, 6)] for t, (x, y) in zip(topics, points.tolist(), strict=True)}
         _remember(memory, {"state": state, "places": places})
     radii = _radii([topic.size for topic in topics])
-    spread = _apart(_scaled(points, radii), radii)
+    picture = np.array([WIDE, round(HIGH * max(1.0, np.sqrt(len(topics) / ROOMY)))])
+    spread = _apart(_scaled(points, radii, picture), radii, picture)
     groups = _groups(topics, centroids)
     spots = zip(topics, spread.tolist(), radii.tolist(), groups, strict=True)
     return TopicMap(
-        tuple(Spot(topic, round(x, 1), round(y, 1), round(r, 1), g) for topic, (x, y), r, g in spots)
+        tuple(Spot(topic, round(x, 1), round(y, 1), round(r, 1), g) for topic, (x, y), r, g in spots),
+        height=float(picture[1]),
     )
 
 
@@ -111,17 +114,17 @@ def _radii(sizes: Sequence[int]) -> Points:
     return radii
 
 
-def _scaled(points: Points, radii: Points) -> Points:
+def _scaled(points: Points, radii: Points, picture: Points) -> Points:
     """Into the picture, each axis by itself: what matters is who is beside whom."""
     low, high = points.min(axis=0), points.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
     centre = np.where(high > low, (points - low) / span, 0.5)
     edge = MARGIN + radii.max()
-    scaled: Points = edge + centre * (np.array([WIDE, HIGH]) - 2 * edge)
+    scaled: Points = edge + centre * (picture - 2 * edge)
     return scaled
 
 
-def _apart(points: Points, radii: Points) -> Points:
+def _apart(points: Points, radii: Points, picture: Points) -> Points:
     """Move circles that overlap away from each other, by as little as will do."""
     points = points.copy()
     wanted = radii[:, None] + radii[None, :] + GAP
@@ -141,7 +144,7 @@ def _apart(points: Points, radii: Points) -> Points:
         )  # fmt: skip
         points += 0.5 * (direction * overlap[..., None]).sum(axis=1) / 2
         low = MARGIN / 2 + radii[:, None]
-        points = np.clip(points, low, np.array([WIDE, HIGH]) - low)
+        points = np.clip(points, low, picture - low)
     return points
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from indexer.records import Topic
-from indexer.topic_map import GAP, HIGH, WIDE, aligned, axes, topic_map
+from indexer.topic_map import GAP, HIGH, aligned, axes, topic_map
 
 
 def made(points, sizes=None, first=1):
@@ -50,14 +50,21 @@ def test_with_one_known_topic_nothing_can_be_turned():
 
 @pytest.mark.parametrize("number", [1, 2, 3, 25, 120])
 def test_circles_are_inside_and_beside_each_other(tmp_path, number):
-    found = topic_map(random(number), tmp_path / "map.json").spots
+    picture = topic_map(random(number), tmp_path / "map.json")
+    found = picture.spots
     for spot in found:
-        assert spot.radius < spot.x < WIDE - spot.radius
-        assert spot.radius < spot.y < HIGH - spot.radius
+        assert spot.radius < spot.x < picture.width - spot.radius
+        assert spot.radius < spot.y < picture.height - spot.radius
     for i, one in enumerate(found):
         for other in found[:i]:
             apart = np.hypot(one.x - other.x, one.y - other.y)
             assert apart > one.radius + other.radius - GAP
+
+
+def test_a_picture_of_many_topics_is_higher(tmp_path):
+    """Four times as many as it has room for: twice as high."""
+    assert topic_map(random(25), tmp_path / "few").height == HIGH
+    assert topic_map(random(100), tmp_path / "many").height == 2 * HIGH
 
 
 def test_areas_are_as_the_documents(tmp_path):

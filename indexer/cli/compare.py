@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, limit_option
 from indexer.cli.finders import Topics

@@ -6,8 +6,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from indexer import plain
 from indexer.cli import phrases as phrases_command
-from indexer.cli import plain, search, show
+from indexer.cli import search, show
 from indexer.cli.app import App, command, pass_app, program
 from indexer.cli.index import show_report
 from indexer.cli.text import bold, count, dim, say

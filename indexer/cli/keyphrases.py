@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.reading import reading_options
 from indexer.cli.show import marked_text

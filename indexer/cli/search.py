@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.filters import filter_options
 from indexer.cli.text import (

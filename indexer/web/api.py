@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.errors import QueryError
 from indexer.records import Document
 from indexer.web import schemas

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Response, UploadFile
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.errors import QueryError
 from indexer.web import schemas, work
 from indexer.web.access import Admin, Reader, Writer

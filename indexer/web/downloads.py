@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.exports import TOPIC_COLUMNS, WRITERS, Row, hit_columns, hit_rows, topic_rows
 from indexer.search import Mode
 from indexer.web.access import Reader
@@ -17,7 +17,7 @@ from indexer.web.pages.search import Asked
 from indexer.web.problems import documented
 from indexer.web.served import Served, Shared
 
-router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 503))
+router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 501, 503))
 
 NEAREST = 1_000  # documents, where they are found by meaning
 MEDIA = {

@@ -66,6 +66,8 @@ def described(error: Exception, request_id: str) -> tuple[Problem, dict[str, str
     status, detail, hint = 500, "The server could not do it. The log says why.", ""
     if isinstance(error, IndexerError):
         status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
+        if "holder" in error.facts:
+            status = 409  # somebody else is writing: nothing is away
         detail, hint = str(error), error.hint
     elif isinstance(error, RequestValidationError):
         status, detail = 422, "Parameters or fields are wrong."

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from importlib.resources import files
 
 from indexer.collection import Collection
-from indexer.web.pages.charts import labels, shortened
+from indexer.web.pages.charts import shortened
+from indexer.web.pages.map_labels import labels
 from indexer.web.pages.rendering import render
 from indexer.web.pages.topics import groups
 
@@ -24,7 +25,7 @@ def report(collection: Collection) -> str:
         style=style,
         map=found,
         groups=groups(found.spots),
-        labels=labels(found.spots, found.width),
+        labels=labels(found),
         details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in found.spots],
         info=collection.engine.info(),
         begin=lambda text: shortened(" ".join(text[: 4 * BEGIN].split()), BEGIN),

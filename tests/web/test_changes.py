@@ -31,6 +31,14 @@ def test_a_posted_document_is_found(client, own):
     assert not list((own / "posted").iterdir())
 
 
+def test_a_name_cannot_be_given_while_somebody_writes(client, own):
+    with Collection.open(home=own) as other, other.catalog.lock("main", "indexer index"):
+        answer = client.patch("/api/topics/1", json={"label": "New"})
+    assert answer.status_code == 409
+    assert "is being written by indexer index" in answer.json()["detail"]
+    assert answer.json()["hint"].startswith("Wait until it is done.")
+
+
 def test_several_at_once_and_the_same_again(client):
     some = [{"id": f"n{i}", "text": f"The stock market number {i}."} for i in range(3)]
     assert posted(client, "/api/documents", json=some)["result"]["new"] == 3

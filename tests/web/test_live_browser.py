@@ -7,11 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from click.testing import CliRunner
+from hostile import PAGES, hostile_home
 from services.asking import asked_for, missing
 from services.browser import PROGRAMS, find_browser
 from services.ports import free_port, listens, wait_until
 from web_client import indexed, made
 
+from indexer.cli import main
 from indexer.web.app import make_app
 from indexer.web.served import ServedCollection
 
@@ -130,6 +133,11 @@ def test_the_map_leads_to_topics_and_lights_its_table(page):
     assert page.locator(f"tr.lit[data-topic='{id_}']").count() == 1
     circle.click()
     page.wait_for_url(f"**/topics/{id_}")
+    page.go_back()
+    row = page.locator(f"tr[data-topic='{id_}'] a")
+    row.focus()
+    assert page.locator(f"figure a.lit[data-topic='{id_}']").count() == 1
+    assert page.locator("figure a.lit").count() == 1
 
 
 def test_a_marked_phrase_shows_what_is_like_it(page):
@@ -141,6 +149,12 @@ def test_a_marked_phrase_shows_what_is_like_it(page):
     assert page.inner_text("#near-title") == f"Like “{phrase}”"
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_phrase_of_a_topic_leads_to_what_is_like_it(page):
+    page.goto("/topics/t-000001")
+    page.click("a[data-phrase] >> nth=0")
+    page.wait_for_url("**/phrases?phrase=**")
 
 
 def test_a_topic_is_renamed(page):
@@ -165,6 +179,34 @@ def test_a_file_is_added_and_a_dead_letter_tried_again(page, address, tmp_path):
     assert page.locator("li[data-task]").count() == 2
     page.goto("/document?id=new")
     assert "Sea ice melts." in page.inner_text("div.body")
+
+
+def test_documents_do_nothing_to_who_reads_them(browser, tmp_path, small_parts):
+    """No dialog of a script, no request to elsewhere, and no word that is wider than a phone."""
+    home = hostile_home(tmp_path / "home")
+    file = tmp_path / "topics.html"
+    assert CliRunner().invoke(main, ["--home", str(home), "report", str(file)]).exit_code == 0
+    dialogs: list[str] = []
+    asked: list[str] = []
+    with listening(home) as address:
+        context = browser.new_context(base_url=address, viewport={"width": 390, "height": 844})
+        page = context.new_page()
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: asked.append(request.url))
+        for view in PAGES:
+            page.goto(view)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, view
+        page.goto("/document?id=h0%3Cb%3E%260")
+        page.click("a[data-phrase] >> nth=0")
+        page.wait_for_selector("dialog[open] li")
+        page.goto("/topics")
+        page.hover("figure a >> nth=0")
+        assert [one for one in asked if not one.startswith(address)] == []
+        asked.clear()
+        page.goto(file.as_uri())
+        page.wait_for_load_state("networkidle")
+        context.close()
+    assert (asked, dialogs) == ([file.as_uri()], [])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

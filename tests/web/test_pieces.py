@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from indexer.browsing import Period, Timeline
-from indexer.records import Keyphrase, MentionRow, Place, Topic
-from indexer.topic_map import Spot
-from indexer.web.pages.charts import bars, labels, shortened
+from indexer.records import Keyphrase, MentionRow, Place
+from indexer.web.pages.charts import bars, shortened
 from indexer.web.pages.marking import Piece, Span, highlighted, phrases_of, pieces
 from indexer.web.pages.rendering import Address
 
@@ -72,18 +71,6 @@ def test_a_bar_of_a_decade_ends_with_its_last_year():
     decade = Timeline("date", "decade", (Period("2010s", "2010", "2020", 3),))
     (bar,) = bars(decade, width=10, height=10)
     assert (bar.first, bar.last) == ("2010", "2019")
-
-
-def spot(id_, x, y, radius=10.0):
-    return Spot(Topic(id_, f"topic {id_}", (), 1, np.ones(2, np.float32)), x, y, radius, 1)
-
-
-def test_names_stand_below_their_circles_or_where_there_is_room():
-    found = labels([spot("a", 200, 200), spot("b", 200, 232)], 1000)
-    assert found["a"].y < 200  # b is below
-    assert found["b"].y > 232
-    assert found["a"].x == found["b"].x == 200
-    assert labels([spot("a", 5, 100)], 1000)["a"].x > 5  # beside it: below, it would stand out of the picture
 
 
 def test_names_are_cut_at_a_word():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.cli.app import App, command, pass_app
 
 if TYPE_CHECKING:

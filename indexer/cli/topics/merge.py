@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.text import clean, count, print_json, say
 from indexer.cli.work import working

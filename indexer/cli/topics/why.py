@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli import plain
+from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
 

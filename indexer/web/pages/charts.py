@@ -1,19 +1,10 @@
-"""Pictures as numbers: where bars and labels stand. Templates draw them."""
+"""Bars as numbers; templates draw them. And texts that are too long for a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indexer.browsing import Timeline
-from indexer.topic_map import Spot
-
-LETTER = 7.2  # width of a letter of a label, about
-LINE = 17.0
-LABELS = 60  # at most
-
-
-Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
@@ -57,47 +48,6 @@ def bars(timeline: Timeline, *, width: float, height: float, of: Timeline | None
 def _last(start: str, end: str, unit: str) -> str:
     """The last year of a decade or century; otherwise the stretch itself."""
     return str(int(end) - 1) if unit in ("decade", "century") else start
-
-
-@dataclass(frozen=True)
-class Label:
-    """A name in the map."""
-
-    text: str
-    x: float
-    y: float
-
-
-def labels(spots: Sequence[Spot], width: float) -> dict[str, Label]:
-    """Names of topics where there is room for them: below, above or beside their circles, or in them."""
-    boxes: list[Box] = []
-    circles = [(s.x - s.radius, s.y - s.radius, s.x + s.radius, s.y + s.radius) for s in spots]
-    found: dict[str, Label] = {}
-    for at, spot in enumerate(spots[:LABELS]):
-        text = shortened(spot.topic.label)
-        half = len(text) * LETTER / 2
-        beside = spot.radius + half + 5
-        below, above = spot.y + spot.radius + LINE * 0.85, spot.y - spot.radius - LINE * 0.35
-        level = spot.y + LINE * 0.3
-        tried = [
-            (spot.x, below),
-            (spot.x, above),
-            (spot.x + beside, level),
-            (spot.x - beside, level),
-            (spot.x, level),
-        ]
-        for x, y in tried:
-            box = (x - half, y - LINE * 0.8, x + half, y + LINE * 0.2)
-            others = [*boxes, *(circle for i, circle in enumerate(circles) if i != at)]
-            if box[0] >= 0 and box[2] <= width and not any(_overlap(box, other) for other in others):
-                boxes.append(box)
-                found[spot.topic.id] = Label(text, round(x, 1), round(y, 1))
-                break
-    return found
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def shortened(text: str, most: int = 30) -> str:

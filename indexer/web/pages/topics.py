@@ -13,7 +13,8 @@ from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.topic_map import Spot
 from indexer.web.access import Reader, Writer
-from indexer.web.pages.charts import Bar, bars, labels
+from indexer.web.pages.charts import Bar, bars
+from indexer.web.pages.map_labels import labels
 from indexer.web.pages.rendering import link, page
 from indexer.web.served import Served, Shared
 
@@ -46,7 +47,7 @@ def topics(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     found = served.collection.topic_map()
     return page(
         request, served, reader, "topics.html",
-        map=found, groups=groups(found.spots), labels=labels(found.spots, found.width),
+        map=found, groups=groups(found.spots), labels=labels(found),
         total=served.collection.engine.info().mined,
     )  # fmt: skip
 

@@ -42,17 +42,17 @@ document.addEventListener("keydown", (event) => {
   if (box) { event.preventDefault(); box.focus(); }
 });
 
-// Map and table: what is under the pointer in one is lit in the other.
-for (const name of ["pointerover", "pointerout"]) {
+// Map and table: what is under the pointer in one, or chosen by keyboard, is lit in the other, with its name.
+for (const name of ["pointerover", "pointerout", "focusin", "focusout"]) {
   document.addEventListener(name, (event) => {
     const id = event.target.closest?.("[data-topic]")?.dataset.topic;
     if (!id) return;
-    for (const one of document.querySelectorAll(`[data-topic="${CSS.escape(id)}"]`)) one.classList.toggle("lit", name === "pointerover");
+    for (const one of document.querySelectorAll(`[data-topic="${CSS.escape(id)}"]`)) one.classList.toggle("lit", name === "pointerover" || name === "focusin");
   });
 }
 
 // A document: phrases that are like the chosen one, without leaving the text.
-const near = document.getElementById("near");
+const near = document.querySelector("dialog.near");
 if (near) {
   document.addEventListener("click", async (event) => {
     const link = event.target.closest?.("a[data-phrase]");
