@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from indexer.records import Topic
 
 WIDE, HIGH = 1000.0, 640.0  # the picture
+NARROW, TALL = 420.0, 1000.0  # the one for phones
 ROOMY = 25  # topics that it has room for, with their names; for more it is higher
 MARGIN = 40.0
 LARGEST, SMALLEST = 46.0, 9.0  # radius
@@ -51,11 +52,12 @@ class TopicMap:
     height: float = HIGH
 
 
-def topic_map(topics: Sequence[Topic], memory: Path) -> TopicMap:
+def topic_map(topics: Sequence[Topic], memory: Path, *, tall: bool = False) -> TopicMap:
     """Place topics.
 
     Args:
         memory: File with the places of the last fit; written when the topics have changed.
+        tall: The same turned by a quarter, for who holds a phone.
     """
     if not topics:
         return TopicMap(())
@@ -69,13 +71,15 @@ def topic_map(topics: Sequence[Topic], memory: Path) -> TopicMap:
         places = {t.id: [round(x, 6), round(y, 6)] for t, (x, y) in zip(topics, points.tolist(), strict=True)}
         _remember(memory, {"state": state, "places": places})
     radii = _radii([topic.size for topic in topics])
-    picture = np.array([WIDE, round(HIGH * max(1.0, np.sqrt(len(topics) / ROOMY)))])
+    width, height = (NARROW, TALL) if tall else (WIDE, HIGH)
+    picture = np.array([width, round(height * max(1.0, np.sqrt(len(topics) / ROOMY)))])
+    points = points[:, ::-1] if tall else points
     spread = _apart(_scaled(points, radii, picture), radii, picture)
     groups = _groups(topics, centroids)
     spots = zip(topics, spread.tolist(), radii.tolist(), groups, strict=True)
     return TopicMap(
         tuple(Spot(topic, round(x, 1), round(y, 1), round(r, 1), g) for topic, (x, y), r, g in spots),
-        height=float(picture[1]),
+        *picture.tolist(),
     )
 
 

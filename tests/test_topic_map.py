@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from indexer.records import Topic
-from indexer.topic_map import GAP, HIGH, aligned, axes, topic_map
+from indexer.topic_map import GAP, HIGH, NARROW, TALL, aligned, axes, topic_map
 
 
 def made(points, sizes=None, first=1):
@@ -65,6 +65,18 @@ def test_a_picture_of_many_topics_is_higher(tmp_path):
     """Four times as many as it has room for: twice as high."""
     assert topic_map(random(25), tmp_path / "few").height == HIGH
     assert topic_map(random(100), tmp_path / "many").height == 2 * HIGH
+
+
+def test_a_phone_gets_the_same_picture_turned(tmp_path):
+    """Whoever is to the left in the wide one is above in the tall one."""
+    memory = tmp_path / "map.json"
+    wide, tall = topic_map(random(12), memory), topic_map(random(12), memory, tall=True)
+    assert (tall.width, tall.height) == (NARROW, TALL)
+    first, last = places(wide)[:, 0].argmin(), places(wide)[:, 0].argmax()
+    assert (places(tall)[:, 1].argmin(), places(tall)[:, 1].argmax()) == (first, last)
+    for spot in tall.spots:
+        assert spot.radius < spot.x < NARROW - spot.radius
+        assert spot.radius < spot.y < TALL - spot.radius
 
 
 def test_areas_are_as_the_documents(tmp_path):

@@ -273,11 +273,11 @@ class Reading(Opened):
         """Topics that are nearest to one in meaning, with the cosine."""
         return near_topics(self.engine.topics(), self.topic_id(name), limit)
 
-    def topic_map(self) -> TopicMap:
+    def topic_map(self, *, tall: bool = False) -> TopicMap:
         """Where topics lie in a picture: near in meaning, near each other; it keeps its shape from fit to fit."""
         from indexer.topic_map import topic_map
 
-        return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json")
+        return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
 
     def topic_history(self, name: str) -> TopicHistory:
         """What became of a topic, by id or label; also of a retired one, by its id.

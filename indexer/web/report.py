@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from indexer.collection import Collection
 from indexer.web.pages.charts import shortened
-from indexer.web.pages.map_labels import labels
+from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.rendering import render
 from indexer.web.pages.topics import groups
 
@@ -17,16 +17,17 @@ BEGIN = 280  # characters of each
 
 def report(collection: Collection) -> str:
     """The file, as HTML."""
-    found = collection.topic_map()
+    drawn = pictures(collection)
+    spots = drawn[0].map.spots
     style = (files("indexer.web") / "static" / "style.css").read_text(encoding="utf-8")
     return render(
         "report.html",
         collection=collection.name,
         style=style,
-        map=found,
-        groups=groups(found.spots),
-        labels=labels(found),
-        details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in found.spots],
+        pictures=drawn,
+        spots=spots,
+        groups=groups(spots),
+        details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in spots],
         info=collection.engine.info(),
         begin=lambda text: shortened(" ".join(text[: 4 * BEGIN].split()), BEGIN),
         now=datetime.now(UTC),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from web_client import ended, serving, written
 
 from indexer.collection import Collection
+from indexer.log import configure
 
 
 def posted(client, path, **given):
@@ -37,6 +40,22 @@ def test_a_name_cannot_be_given_while_somebody_writes(client, own):
     assert answer.status_code == 409
     assert "is being written by indexer index" in answer.json()["detail"]
     assert answer.json()["hint"].startswith("Wait until it is done.")
+
+
+def test_an_id_is_not_empty(client):
+    assert client.post("/api/documents", json={"id": "", "text": "Sea ice."}).status_code == 422
+
+
+def test_what_a_task_logs_has_the_id_of_its_request(client, capsys):
+    configure("info", format="json")
+    try:
+        ended(client, client.post("/api/retry", headers={"X-Request-ID": "from-me"}).json())
+        client.app.state.served.tasks.close()  # with the last line written
+    finally:
+        configure()
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    told = [line["event"] for line in lines if line.get("request") == "from-me"]
+    assert sorted(told) == ["request", "task_begun", "task_ended"]
 
 
 def test_several_at_once_and_the_same_again(client):

@@ -136,8 +136,12 @@ def test_the_map_leads_to_topics_and_lights_its_table(page):
     page.go_back()
     row = page.locator(f"tr[data-topic='{id_}'] a")
     row.focus()
-    assert page.locator(f"figure a.lit[data-topic='{id_}']").count() == 1
-    assert page.locator("figure a.lit").count() == 1
+    assert page.locator(f".wide a.lit[data-topic='{id_}']").count() == 1
+    assert page.locator(".wide a.lit").count() == 1
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.locator(".wide").is_hidden()
+    page.locator(f".tall a[data-topic='{id_}']").click()
+    page.wait_for_url(f"**/topics/{id_}")
 
 
 def test_a_marked_phrase_shows_what_is_like_it(page):

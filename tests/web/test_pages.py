@@ -152,6 +152,22 @@ def test_a_topic_that_is_not_there_says_so(web):
 # -- topics --------------------------------------------------------------------------------------------------
 
 
+def test_the_api_is_told_to_people(web):
+    told = {}
+    for route in seen(web, "/api").xpath("//section"):
+        names = [text(name) for name in route.xpath(".//dt")]
+        told[text(one(route, "h2"))] = dict(
+            zip(names, [text(what) for what in route.xpath(".//dd")], strict=True)
+        )
+    assert set(told["POST /api/documents"]) == {"id", "title", "text", "meta"}
+    assert told["POST /api/documents"]["text"] == "string, required"
+    search = told["GET /api/search"]
+    assert search["mode"] == "words or meaning or both, both"
+    assert search["facet"] == 'array, ["topic", "keyphrase"]'
+    assert search["limit"] == "integer, 10. Rows of a page."
+    assert told["POST /api/files"].keys() == {"file"}
+
+
 def test_map_and_table_say_the_same(web):
     tree = seen(web, "/topics")
     circles = {a.get("href"): a.get("aria-label") for a in tree.xpath("//figure//a")}

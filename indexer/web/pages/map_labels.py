@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.collection import Collection
 from indexer.topic_map import Spot, TopicMap
 from indexer.web.pages.charts import shortened
 
@@ -37,6 +39,21 @@ class Label:
     small: bool = False
     late: bool = False  # there is no room: it is shown while somebody points at the topic
     line: Line | None = None  # from the circle, where the name is not beside it
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A map with its names, as it is drawn."""
+
+    shape: Literal["wide", "tall"]  # for screens, and for phones
+    map: TopicMap
+    labels: dict[str, Label]
+
+
+def pictures(collection: Collection) -> list[Picture]:
+    """The same map in both shapes."""
+    wide, tall = collection.topic_map(), collection.topic_map(tall=True)
+    return [Picture("wide", wide, labels(wide)), Picture("tall", tall, labels(tall))]
 
 
 def labels(map: TopicMap) -> dict[str, Label]:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.web.access import COOKIE, Reader
+from indexer.web.pages.describing import routes
 from indexer.web.pages.rendering import page, set_cookie
 from indexer.web.problems import Problem
 from indexer.web.served import Served, Shared
@@ -55,7 +56,7 @@ def log_out(request: Request, served: Shared, token: Annotated[str, Form()] = ""
 @router.get("/api")
 def described(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """The API for people: every route with its parameters."""
-    return page(request, served, reader, "api.html", described=request.app.openapi())
+    return page(request, served, reader, "api.html", routes=routes(request.app.openapi()))
 
 
 def _own(address: str) -> str:

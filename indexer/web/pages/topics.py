@@ -14,7 +14,7 @@ from indexer.errors import NotFound, QueryError
 from indexer.topic_map import Spot
 from indexer.web.access import Reader, Writer
 from indexer.web.pages.charts import Bar, bars
-from indexer.web.pages.map_labels import labels
+from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.rendering import link, page
 from indexer.web.served import Served, Shared
 
@@ -44,10 +44,11 @@ def groups(spots: tuple[Spot, ...]) -> list[Group]:
 @router.get("/topics")
 def topics(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """All topics in a picture, and in a table that says the same."""
-    found = served.collection.topic_map()
+    drawn = pictures(served.collection)
+    spots = drawn[0].map.spots
     return page(
         request, served, reader, "topics.html",
-        map=found, groups=groups(found.spots), labels=labels(found),
+        pictures=drawn, spots=spots, groups=groups(spots),
         total=served.collection.engine.info().mined,
     )  # fmt: skip
 
