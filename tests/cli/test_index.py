@@ -161,6 +161,14 @@ def test_a_source_that_is_not_there_writes_nothing(run, home):
 # -- retry --------------------------------------------------------------------------------------------------
 
 
+def test_what_fails_again_counts_its_tries(run, home, bad):
+    run("index", "bad.jsonl", home=home)
+    for tries in (2, 3):
+        assert "2 problems" in run("retry", home=home).stderr
+        letters = json.loads(run("status", "--dead", "--json", home=home).stdout)
+        assert [letter["attempts"] for letter in letters] == [tries, tries]
+
+
 def test_retry_does_what_was_mended(run, home, bad):
     run("index", bad, home=home)
     bad.write_text(bad.read_text().replace('{"id": "b"}\nnot json', '{"id": "b", "text": "Mended now."}'))
