@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indexer.batches import batches
-from indexer.catalog.entries import LedgerEntry, Letter
+from indexer.catalog.entries import DeadLetter, LedgerEntry, Letter
 from indexer.catalog.ledger import Roots
 from indexer.catalog.repository import Catalog
 from indexer.errors import MappingMismatch, SettingsError
@@ -110,14 +110,14 @@ class Enricher:
 
     def all(self, report: EnrichReport, *, topics: str | int | None, refit: bool) -> None:
         """Bring all documents up to date."""
-        self._try_again()
-        self._documents.refresh()
-        scanned = (row for rows in self._documents.scan() for row in rows)
-        self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
-        self._pipeline.remove_missing([self._root], report)
-        self._pipeline.mine(report)
-        self._pipeline.finish(report, topics, refit=refit)
-        self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
+        with self._catalog.trying_again(self._collection, self._letters()):
+            self._documents.refresh()
+            scanned = (row for rows in self._documents.scan() for row in rows)
+            self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
+            self._pipeline.remove_missing([self._root], report)
+            self._pipeline.mine(report)
+            self._pipeline.finish(report, topics, refit=refit)
+            self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
 
     def some(self, rows: Iterable[UserRow], gone: Iterable[str], report: EnrichReport) -> None:
         """Bring these documents up to date, and take those out that are gone."""
@@ -140,14 +140,10 @@ class Enricher:
 
     # -- steps -----------------------------------------------------------------------------------------------
 
-    def _try_again(self) -> None:
-        """Close the dead letters of this index: everything is tried again, and a failure opens them anew."""
+    def _letters(self) -> list[DeadLetter]:
+        """The dead letters of this index."""
         roots = Roots([self._root])
-        sources = sorted(
-            {letter.source for letter in self._catalog.dead(self._collection) if letter.source in roots}
-        )
-        if sources:
-            self._catalog.resolve(self._collection, sources=sources)
+        return [letter for letter in self._catalog.dead(self._collection) if letter.source in roots]
 
     def _usable(self, rows: Iterable[UserRow], report: EnrichReport) -> Iterator[Any]:
         for row in rows:

@@ -74,7 +74,7 @@ def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: A
     if as_json:
         print_json(report.counts())
     else:
-        _show(report)
+        _show(app, report)
     if report.verdict == "refused":
         raise SystemExit(REFUSED)
 
@@ -92,13 +92,13 @@ def _address(candidate: str) -> str:
     return str(Path(candidate).absolute()) if os.sep in candidate else candidate
 
 
-def _show(report: RetrainReport) -> None:
+def _show(app: App, report: RetrainReport) -> None:
     for note in report.notes:
-        warn(clean(note))
+        warn(app.completed(clean(note)))
     for name, judged in report.judged.items():
         say(judgement(name, judged))
         for reason in judged.reasons:
             say(reason)
         say("")
     said = "with the workers" if report.verdict == "paused" else report.verdict
-    say(f"{said}: {clean(report.reason)}")
+    say(f"{said}: {app.completed(clean(report.reason))}")

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from indexer.engines.local import LocalEngine
+from indexer.errors import NotFound
 
 
 @pytest.fixture
@@ -158,7 +159,60 @@ def test_a_source_that_is_not_there_writes_nothing(run, home):
     assert not home.exists()
 
 
+class NoCollectionYet:
+    """A server that answers, and has no collection; the rest is tested with a real one."""
+
+    def __init__(self, monkeypatch):
+        def none(settings, dims, *, create):
+            assert not create
+            raise NotFound(
+                "There is no collection 'main' at http://search:9200.", hint="Make one: indexer index SOURCE"
+            )
+
+        monkeypatch.setattr("indexer.collection.live_bundle", lambda settings: "")
+        monkeypatch.setattr("indexer.collection.open_engine", none)
+
+
+def test_plan_before_the_first_run_on_a_server(run, home, tmp_path, corpus, write, monkeypatch):
+    NoCollectionYet(monkeypatch)
+    source = write(tmp_path / "docs.jsonl", corpus(6))
+    result = run("plan", source, "--engine", "http://search:9200", home=home)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("6 documents: 6 new, 0 changed, 0 unchanged\n")
+    assert not home.exists()
+
+
+def test_commands_in_hints_have_the_options_that_led_there(run, home, monkeypatch):
+    NoCollectionYet(monkeypatch)
+    result = run("topics", "--engine", "http://me:secret@search:9200", "--collection", "mine", home=home)
+    assert result.stderr.splitlines()[1] == (
+        f"Make one: indexer --home {home} --engine 'http://me:***@search:9200' --collection mine index SOURCE"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Error: --no-wait leaves the mining to workers, and there is no broker that could tell them."),
+        (["--no-workers"], "Error: --no-wait leaves the mining to workers, and --no-workers does it here."),
+    ],
+)
+def test_not_waiting_without_workers_is_an_error(run, home, tmp_path, corpus, write, options, said):
+    result = run("index", write(tmp_path / "docs.jsonl", corpus(6)), "--no-wait", *options, home=home)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not home.exists()
+
+
 # -- retry --------------------------------------------------------------------------------------------------
+
+
+def test_what_fails_again_counts_its_tries(run, home, bad):
+    run("index", "bad.jsonl", home=home)
+    for tries in (2, 3):
+        assert "2 problems" in run("retry", home=home).stderr
+        letters = json.loads(run("status", "--dead", "--json", home=home).stdout)
+        assert [letter["attempts"] for letter in letters] == [tries, tries]
 
 
 def test_retry_does_what_was_mended(run, home, bad):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +36,8 @@ def doctor(app: App, remove_unfinished: bool, as_json: bool) -> None:
       indexer doctor --json
     """
     found: list[Check] = []
-    for check in _checks(app, remove_unfinished):
+    for one in _checks(app, remove_unfinished):
+        check = replace(one, hint=app.completed(one.hint))
         found.append(check)
         if not as_json:
             say(_row(check))
