@@ -197,6 +197,23 @@ def test_a_watch_sees_a_text_that_goes_while_a_document_without_text_comes(colle
     assert "d03" not in list(collection.engine.document_ids())
 
 
+@pytest.mark.parametrize("text", ["", 7])  # gone, or none
+def test_a_document_whose_text_goes_is_as_it_was_before_it_was_enriched(collection, index, text):
+    def change() -> None:
+        index.put("d03", {**index.sources["d03"], "text": text})
+
+    _, second = watched(collection, change, print, print)
+    assert second.written == 1
+    assert index.sources["d03"] == {"text": text}
+    assert "d03" not in list(collection.engine.document_ids())
+
+
+def test_empty_objects_of_earlier_versions_go(collection, index):
+    index.put("none", {"text": "", "indexer": {"hash": "", "topics": [], "keyphrases": []}})
+    assert collection.enrich("news", OPTIONS).written == 13
+    assert index.sources["none"] == {"text": ""}
+
+
 def test_a_watch_compares_ids_only_when_something_may_be_gone(collection, index, monkeypatch):
     asked = []
     monkeypatch.setattr(index, "ids", lambda: asked.append(len(asked)) or iter(index.sources))
