@@ -56,8 +56,8 @@ def test_modules_of_commands_import_only_click_at_the_top(path):
         if isinstance(node, ast.Import):
             tops |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            tops.add(node.module or "")
-    ours = {name for name in tops if name == "indexer.cli" or name.startswith("indexer.cli.")}
+            tops |= {f"{node.module}.{alias.name}" for alias in node.names}
+    ours = {name for name in tops if name == "indexer.plain" or name.startswith("indexer.cli.")}
     assert {name.split(".")[0] for name in tops - ours} - set(sys.stdlib_module_names) <= {"click"}
 
 
