@@ -90,6 +90,9 @@ class WorkStatus:
         mined: By the runs that are not finished.
         runs: Those.
         retrains: That workers do.
+        finishing: Everything of a run is mined, and what ends it is left: keyphrases, topics, phrase rows.
+        finisher: Who does that now; empty when nobody does.
+        idle_queues: Queues with something to do that nobody is doing at this moment.
     """
 
     batches: Work
@@ -98,6 +101,9 @@ class WorkStatus:
     mined: int
     runs: tuple[Run, ...]
     retrains: tuple[Run, ...]
+    finishing: bool
+    finisher: str
+    idle_queues: tuple[str, ...]
 
     @property
     def idle(self) -> bool:
@@ -119,6 +125,7 @@ class Status:
     last_runs: tuple[Run, ...]
     lock: str  # who is writing now, or ""
     retraining: str  # who retrains or rolls back now, or ""
+    watching: str  # who keeps up with somebody's index now, or ""
     work: WorkStatus
     drift: Drift
     worth_a_retrain: bool

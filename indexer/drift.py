@@ -22,6 +22,7 @@ REFERENCE = 400  # documents that others are compared with
 EACH = 200  # new ones, and as many old ones
 GROWN = 1.1  # times as many new documents since it was measured last; fewer change little
 PAST = 100  # retrains that are looked through for the last one that judged
+TO_JUDGE_BY = 200  # documents that a retrain needs, or it is refused; see `trainer.retrain.probe`
 KEPT_AS = "drift"  # in what is said of a fit
 
 NAMES = {
@@ -48,8 +49,10 @@ class Drift:
     signs: Signs | None = None
 
     def worth_a_retrain(self, limits: DriftLimits) -> bool:
-        """Whether there is enough new, and it is unlike the old or very much."""
-        if self.new <= limits.fewest * self.old:
+        """Whether there is enough new, and it is unlike the old or very much; never where too few can be compared."""
+        if self.new <= limits.fewest * self.old or not self.old:
+            return False
+        if not self.signs and self.new + self.old < TO_JUDGE_BY:
             return False
         drifted = self.signs and any(
             sign.more > getattr(limits, name) for name, sign in vars(self.signs).items()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indexer.batches import batches
-from indexer.catalog.entries import LedgerEntry, Letter
+from indexer.catalog.entries import DeadLetter, LedgerEntry, Letter
 from indexer.catalog.ledger import Roots
 from indexer.catalog.repository import Catalog
 from indexer.errors import MappingMismatch, SettingsError
@@ -110,14 +110,14 @@ class Enricher:
 
     def all(self, report: EnrichReport, *, topics: str | int | None, refit: bool) -> None:
         """Bring all documents up to date."""
-        self._try_again()
-        self._documents.refresh()
-        scanned = (row for rows in self._documents.scan() for row in rows)
-        self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
-        self._pipeline.remove_missing([self._root], report)
-        self._pipeline.mine(report)
-        self._pipeline.finish(report, topics, refit=refit)
-        self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
+        with self._catalog.trying_again(self._collection, self._letters()):
+            self._documents.refresh()
+            scanned = (row for rows in self._documents.scan() for row in rows)
+            self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
+            self._pipeline.remove_missing([self._root], report)
+            self._pipeline.mine(report)
+            self._pipeline.finish(report, topics, refit=refit)
+            self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
 
     def some(self, rows: Iterable[UserRow], gone: Iterable[str], report: EnrichReport) -> None:
         """Bring these documents up to date, and take those out that are gone."""
@@ -140,14 +140,10 @@ class Enricher:
 
     # -- steps -----------------------------------------------------------------------------------------------
 
-    def _try_again(self) -> None:
-        """Close the dead letters of this index: everything is tried again, and a failure opens them anew."""
+    def _letters(self) -> list[DeadLetter]:
+        """The dead letters of this index."""
         roots = Roots([self._root])
-        sources = sorted(
-            {letter.source for letter in self._catalog.dead(self._collection) if letter.source in roots}
-        )
-        if sources:
-            self._catalog.resolve(self._collection, sources=sources)
+        return [letter for letter in self._catalog.dead(self._collection) if letter.source in roots]
 
     def _usable(self, rows: Iterable[UserRow], report: EnrichReport) -> Iterator[Any]:
         for row in rows:
@@ -171,7 +167,7 @@ class Enricher:
         """Take in, mine and write back; returns those that somebody has written to since they were read."""
         part = EnrichReport(run=report.run)
         self._pipeline.take_in(self._usable(rows, part), part, len(rows))
-        without = [row.id for row in rows if row.document is None]
+        without = [row.id for row in rows if not isinstance(row.document, Document)]
         if without:
             self._pipeline.remove(without)
         self._pipeline.mine(part)
@@ -180,6 +176,7 @@ class Enricher:
         report.changed += part.changed + part.new
         report.mined += part.mined
         report.failed += part.failed
+        report.without_topic += part.without_topic
         report.problems += part.problems[: MOST_PROBLEMS - len(report.problems)]
         report.bundle = part.bundle or report.bundle
         return self._write_back(batches(rows, BURST), report, first=False)
@@ -199,6 +196,10 @@ class Enricher:
                 wanted = list(self._wanted(rows, labels, again, first=first))
                 for some in batches(wanted, self._pace.burst):
                     self._write(some, report, again)
+                # The text of these has gone, and with it what was mined.
+                bare = [row for row in rows if row.ours and not isinstance(row.document, Document)]
+                for bare_ones in batches(bare, self._pace.burst):
+                    self._strip(bare_ones, report, again)
                 self._progress("write back", report.written, None)
             if report.written:
                 self._documents.refresh()
@@ -208,16 +209,15 @@ class Enricher:
         self, rows: list[UserRow], labels: dict[str, str], again: dict[str, str | None], *, first: bool
     ) -> Iterator[tuple[UserRow, dict[str, Any]]]:
         """Rows of a page that do not have the object that they should have, with that object."""
-        from indexer.engines.elastic.user_documents import emptied, enriched, same, with_vector
+        from indexer.engines.elastic.user_documents import enriched, same, with_vector
 
         stored = {found.document.id: found for found in self._engine.documents([row.id for row in rows])}
         wanted: dict[str, tuple[UserRow, dict[str, Any]]] = {}
         for row in rows:
             known = stored.get(row.id)
             if not isinstance(row.document, Document):
-                if row.ours and row.ours.get("hash"):  # its text has gone
-                    yield row, emptied()
-            elif known is None or known.document.content_hash != row.document.content_hash:
+                continue
+            if known is None or known.document.content_hash != row.document.content_hash:
                 if first:
                     again[row.id] = row.routing
             elif known.bundle and not same(body := enriched(known, labels), row.ours):
@@ -234,8 +234,17 @@ class Enricher:
         self, wanted: list[tuple[UserRow, dict[str, Any]]], report: EnrichReport, again: dict[str, str | None]
     ) -> None:
         self._catalog.check_locks()
-        failures = self._documents.write(wanted)
-        places = {row.id: row.routing for row, _ in wanted}
+        self._settle_write([row for row, _ in wanted], self._documents.write(wanted), report, again)
+
+    def _strip(self, rows: list[UserRow], report: EnrichReport, again: dict[str, str | None]) -> None:
+        self._catalog.check_locks()
+        self._settle_write(rows, self._documents.strip(rows), report, again)
+
+    def _settle_write(
+        self, rows: list[UserRow], failures: list[Failure], report: EnrichReport, again: dict[str, str | None]
+    ) -> None:
+        """Count what was written; what somebody has written to or removed since it was read is seen to."""
+        places = {row.id: row.routing for row in rows}
         for failure in failures:
             if failure.conflict:
                 again[failure.action.id] = places[failure.action.id]
@@ -243,8 +252,8 @@ class Enricher:
         self._pipeline.remove(gone)
         report.deleted += len(gone)
         self._bury([failure for failure in failures if not failure.missing and not failure.conflict], report)
-        report.written += len(wanted) - len(failures)
-        self._pace(len(wanted))
+        report.written += len(rows) - len(failures)
+        self._pace(len(rows))
 
     def _bury(self, failures: list[Failure], report: EnrichReport) -> None:
         if not failures:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+from indexer.catalog.locks import Lock, watching
 from indexer.catalog.repository import Catalog
 from indexer.engines.base import Engine
 from indexer.engines.elastic.user_documents import UserDocuments, UserRow
@@ -60,19 +61,23 @@ class Enriching:
             enricher.all(report, topics=topics, refit=refit)
         return report
 
-    def watch(self, every: float, pause: Callable[[float], None]) -> Iterator[EnrichReport]:
+    def watch(self, every: float, pause: Callable[[float], None]) -> Generator[EnrichReport]:
         """Bring all up to date, then look every so many seconds for what was written or deleted meanwhile.
 
         After another generation has taken over, or topics were renamed or merged, all is looked through again; also
         when a look failed for a reason that passes: what it had found is not known any more.
+
+        Raises:
+            CatalogError: Somebody else watches, or undoes; also when that was possible because this process slept.
         """
-        with self._documents() as documents:
+        with self._alone_at_watching("indexer enrich --watch") as lock, self._documents() as documents:
             watcher = Watcher(documents, self._catalog, self._collection)
             yield self.all()
             told: object = self._topics()
             while True:
                 pause(every)
                 try:
+                    lock.check()
                     if told != self._topics():
                         watcher = Watcher(documents, self._catalog, self._collection)
                         report = self.all()
@@ -82,6 +87,8 @@ class Enriching:
                         report = self._some(rows, gone, every)
                     told = self._topics()
                 except PASSING as error:
+                    if lock.lost:
+                        raise
                     told = None
                     logger.warning("watch_waits", seconds=every, reason=str(error))
                     continue
@@ -100,10 +107,27 @@ class Enriching:
         engine = self._pipeline().engine
         return engine, [(topic.id, topic.label) for topic in engine.topics()]
 
+    @contextmanager
+    def _alone_at_watching(self, owner: str) -> Iterator[Lock]:
+        """Who watches would write everything again that another one takes back, also between two looks."""
+        if holder := self._catalog.lock_holder(watching(self._collection)):
+            raise CatalogError(
+                f"The index '{self._index}' is kept up to date by {holder}.",
+                hint="Stop that first, by Ctrl-C there. If that process is gone, its lock ends by itself.",
+                holder=holder,
+            )
+        with self._catalog.lock(watching(self._collection), owner) as lock:
+            yield lock
+
     def undo(self) -> int:
-        """Take back what was added, and empty the collection; returns how many documents had it."""
-        alone = building(self._catalog, self._collection, "indexer enrich --undo")
-        with alone, self._run(undo=True) as (enricher, report):
+        """Take back what was added, and empty the collection; returns how many documents had it.
+
+        Raises:
+            CatalogError: Somebody watches the index, writes to the collection or builds a generation of it.
+        """
+        owner = "indexer enrich --undo"
+        alone = self._alone_at_watching(owner), building(self._catalog, self._collection, owner)
+        with alone[0], alone[1], self._run(undo=True) as (enricher, report):
             self._remove_unfinished()
             report.written = enricher.take_back()
             # The ledger first: killed in between, a later run finds documents to mine, and not a ledger that says "done".

@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from heapq import nsmallest
 
 import numpy as np
@@ -24,11 +23,12 @@ from indexer.analysis.lineage import TopicShape, trace
 from indexer.analysis.ranker import Ranker
 from indexer.analysis.topics import Sample, TopicFit, vote
 from indexer.batches import batches
-from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, topic_id, topic_number
+from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Floats
 from indexer.engines.base import Engine, SearchRequest
 from indexer.errors import NotFound
+from indexer.fits import NamedFit, live_fit, saved_fit
 from indexer.progress import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
 from indexer.sampling import shuffled
@@ -43,19 +43,6 @@ MOST_TOPICS = 1_000  # facet values asked for when topics are counted
 EVERYTHING = 2**31 - 1
 
 Timer = Callable[[str], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True)
-class NamedFit:
-    """A fit with the permanent ids of its topics, in the order of its centroids."""
-
-    run: str
-    fit: TopicFit
-    ids: tuple[str, ...]
-    asked: int | None  # how many topics were asked for
-    lineage: tuple[LineageEntry, ...] = ()
-    finder: str = DEFAULT
-    fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
 
 
 class Finisher:
@@ -90,6 +77,8 @@ class Finisher:
         self._progress = progress
         self._ranker = ranker
         self._absent = absent
+        self.finished = 0  # documents that were mined and not finished, by whichever run
+        self.without_topic = 0  # of the documents that were given topics: those that none reaches
 
     def finish(self, timed: Timer, asked: Asked, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted anew.
@@ -99,15 +88,17 @@ class Finisher:
             refit: Fit again even though there are topics.
         """
         live = live_fit(self.catalog, self.collection)
-        new = live is None or refit or not _answers(live, asked)
+        new = live is None or refit or live.outdated or not _answers(live, asked)
         if live is None or new:
             with timed("fit topics"):
                 self._progress("fit topics", 0, None)
                 finder = asked.finder or (live.finder if live else DEFAULT)
-                live = self._fit(Asked(finder, asked.number), self.engine.topics())
+                as_before = live.asked if live and live.outdated else None
+                live = self._fit(Asked(finder, asked.number or as_before), self.engine.topics())
             if live is None:
                 return False
         documents = self._documents(again=new)
+        self.finished = self.catalog.count(self.ledger)["mined"]
         with timed("assign"):
             self._refine(live, documents)
         with timed("consolidate"):
@@ -289,7 +280,7 @@ class Finisher:
     def _refine(self, named: NamedFit, ids: Sequence[str]) -> None:
         total = self.engine.info().documents
         finder = self._absent_finder() if ids else None
-        done = 0
+        done = self.without_topic = 0
         self._progress("assign", 0, len(ids))
         for some in batches(ids, CHUNK):
             mined = list(self._mined(some))
@@ -314,6 +305,7 @@ class Finisher:
         topics = place_rows(named, stored, rows)
         weights = [row.score for row in rows]
         shares = vote([named.ids.index(t) if t else -1 for t in topics], weights)
+        self.without_topic += bool(rows) and not shares
         if self._ranker:
             keyphrases = choose_ranked(rows, self._keyphrases)
         else:
@@ -425,29 +417,6 @@ def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], ru
     """Topics of an engine for the catalog. Those that it does not know were born in `run`."""
     known = {topic.id: topic for topic in catalog.topics(collection, state=None)}
     return [_entry(topic, known.get(topic.id), run) for topic in topics]
-
-
-def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
-    """The fit that assigns topics now, or None."""
-    found = catalog.live_fit(collection)
-    return _named(found) if found else None
-
-
-def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
-    """The fit that a run made, live or not.
-
-    Raises:
-        NotFound: There is none.
-    """
-    return _named(catalog.fit(collection, run))
-
-
-def _named(found: Fit) -> NamedFit:
-    lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
-    fitted = TopicFit.from_arrays(found.arrays)
-    ids, finder = tuple(found.info["ids"]), found.info.get("finder", DEFAULT)
-    asked = found.info.get("asked")
-    return NamedFit(found.run, fitted, ids, asked, lineage, finder, str(found.info.get("fitted", "")))
 
 
 def _answers(live: NamedFit, asked: Asked) -> bool:

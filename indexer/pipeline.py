@@ -30,6 +30,7 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.errors import InputError
 from indexer.finish import Finisher
+from indexer.fits import OUTDATED
 from indexer.mining import (
     CHUNK,
     EncodedChunk,
@@ -46,6 +47,9 @@ from indexer.records import Document, Prepared
 from indexer.text.parallel import PreparePool
 
 STORE_CHUNK = 256  # documents stored in one transaction
+NEARLY_ALL = 0.9  # of the texts that there were: when so many have become others, so do the topics
+
+MANY, MANY_SHARE = 10, 0.2  # documents of a run that no topic reaches; a fit leaves 2 % so
 
 T = TypeVar("T")
 
@@ -62,11 +66,13 @@ class RunReport:
     unchanged: int = 0
     deleted: int = 0
     mined: int = 0
+    taken_over: int = 0  # documents that an earlier run had mined and not finished
     failed: int = 0
     problems: list[str] = field(default_factory=list)  # the first ones, as FILE:LINE: what is wrong
     notes: list[str] = field(default_factory=list)  # what was left out on purpose
     topics: int = 0
     new_fit: bool = False
+    without_topic: int = 0  # of the documents that were given topics: those that none reaches
     left_to_workers: int = 0  # documents that are being mined when the command ends
     seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # stage ► seconds
@@ -74,8 +80,13 @@ class RunReport:
     @property
     def nothing_changed(self) -> bool:
         """Whether the run left everything as it was."""
-        done = self.new or self.changed or self.deleted or self.mined or self.failed or self.new_fit
-        return not (done or self.left_to_workers)
+        done = self.new or self.changed or self.deleted or self.mined or self.taken_over or self.failed
+        return not (done or self.new_fit or self.left_to_workers)
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether so many documents are beyond the topics there are that these should be found anew."""
+        return not self.new_fit and self.without_topic >= max(MANY, self.mined * MANY_SHARE)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -124,6 +135,7 @@ class Pipeline:
 
     def take_in(self, items: Iterable[Document | InputError], report: RunReport, total: int | None) -> None:
         """Store the documents that are new or changed; bury what could not be read."""
+        before, others = sum(self.catalog.count(self.collection).values()), 0
         for chunk in batches(_timed(items, report, "read"), STORE_CHUNK):
             documents = [item for item in chunk if isinstance(item, Document)]
             problems = [item for item in chunk if isinstance(item, InputError)]
@@ -134,6 +146,7 @@ class Pipeline:
             fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
             self.catalog.resolve(self.collection, document_ids=[d.id for d in fresh])  # it was the old text's
             with report.timed("store"):
+                others += self._with_another_text([d for d in fresh if d.id in known])
                 refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
             self._bury(report, "store", refusals(fresh, list(refused.values())))
@@ -151,6 +164,19 @@ class Pipeline:
             report.changed += sum(d.id in known for d in fresh if d.id not in refused)
             report.new += sum(d.id not in known for d in fresh if d.id not in refused)
             self._progress("read", report.read, total)
+        if others and others >= NEARLY_ALL * before:
+            self._outdate_topics(report)
+
+    def _with_another_text(self, documents: Sequence[Document]) -> int:
+        """How many of these changed have hardly a word of what is stored; the rest were edited, or got other fields."""
+        stored = {s.document.id: s.document.content for s in self.engine.documents([d.id for d in documents])}
+        return sum(_are_unlike(document.content, stored.get(document.id, "")) for document in documents)
+
+    def _outdate_topics(self, report: RunReport) -> None:
+        """Have the topics found anew: those that there are were found in texts that are gone."""
+        if fit := self.catalog.live_fit(self.collection):
+            self.catalog.add_to_fit(self.collection, fit.run, {OUTDATED: True})
+            report.notes.append("Nearly all texts have become others, so topics are found anew.")
 
     def _entries(
         self, documents: Sequence[Document], refused: Iterable[str], run: str
@@ -255,6 +281,8 @@ class Pipeline:
             absent=self._absent,
         )
         report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
+        report.without_topic = finisher.without_topic
+        report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(self.engine.topics())
         self._give_space_back(report)
 
@@ -274,6 +302,12 @@ class Pipeline:
         self.catalog.bury(self.collection, problem_letters(stage, problems))
         report.failed += len(problems)
         report.problems += [shown(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
+
+
+def _are_unlike(text: str, other: str) -> bool:
+    """Whether two texts share fewer than half of their words."""
+    one, two = set(text.split()), set(other.split())
+    return 2 * len(one & two) < len(one | two)
 
 
 def problem_letters(stage: Stage, problems: Iterable[InputError]) -> list[Letter]:

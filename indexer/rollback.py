@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from indexer.analysis.ranker import Ranker
 from indexer.catalog.entries import RunState
+from indexer.catalog.locks import retraining
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
 from indexer.engines.generations import Generation, Generations
@@ -118,7 +119,7 @@ class Rollback:
         report = RollbackReport()
         name = self._name
         with (
-            self._catalog.lock(f"{name}@retrain", OWNER) as lock,
+            self._catalog.lock(retraining(name), OWNER) as lock,
             self._catalog.lock(name, OWNER),
         ):
             complete(self._generations, self._catalog, name)

@@ -115,9 +115,10 @@ class SourceRun:
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )
-            with undisturbed(), self._pipeline.engine.patient():
+            tried = self._catalog.trying_again(self._collection, letters)
+            with undisturbed(), self._pipeline.engine.patient(), tried:
                 with recorded(self._catalog, report, detach=self._crew is not None):
-                    self._take_in(given, options, wanted, letters, report)
+                    self._take_in(given, options, wanted, report)
                     if self._crew is None:
                         self._pipeline.mine(report)
                         self._finish(wanted, report)
@@ -140,12 +141,9 @@ class SourceRun:
         given: Sequence[str],
         options: ReadOptions,
         wanted: Wanted,
-        letters: Sequence[DeadLetter],
         report: RunReport,
     ) -> None:
         items = read(given, replace(options, max_bytes=self._settings.max_document_bytes))
-        if tried := sorted({letter.source for letter in letters}):
-            self._catalog.resolve(self._collection, sources=tried)  # a failure opens them anew
         self._pipeline.take_in(items, report, count(given, options) if given else 0)
         if wanted.delete_missing:
             self._pipeline.remove_missing(given, report)

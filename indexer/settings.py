@@ -184,7 +184,7 @@ class Settings(BaseSettings):
     )
     retrain_budget: Annotated[str, _matching(PATTERN)] = _setting(
         "45m",
-        "Time for the trainings of a retrain that begins like that.",
+        "Time for the trainings of a retrain that begins like that; judging and building come on top.",
         "be a time such as 90s, 45m or 2h",
     )
     drift_beyond_topics: float = _limit(

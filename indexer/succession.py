@@ -24,7 +24,7 @@ from indexer.analysis.lineage import relatives
 from indexer.analysis.ranker import Ranker
 from indexer.batches import batches
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
-from indexer.catalog.locks import Lock
+from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.encoding import Encoder, Floats
@@ -32,7 +32,8 @@ from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.opening import open_generations
 from indexer.errors import CatalogError
-from indexer.finish import Finisher, NamedFit, live_fit, saved_fit, topic_entries
+from indexer.finish import Finisher, topic_entries
+from indexer.fits import NamedFit, live_fit, saved_fit
 from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.records import Topic
@@ -50,7 +51,7 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
     Raises:
         CatalogError: Somebody is at it.
     """
-    with catalog.lock(f"{collection}@retrain", owner) as lock:
+    with catalog.lock(retraining(collection), owner) as lock:
         if theirs := catalog.open_runs(collection, retrains=True):
             raise CatalogError(
                 f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
@@ -279,6 +280,22 @@ def remove_generation(generations: Generations, catalog: Catalog, collection: st
     if number != generations.live():
         catalog.forget_generation(collection, number)  # first: its number may be given out again
     generations.remove(number)
+
+
+def discard(generations: Generations, catalog: Catalog, collection: str, number: int, owner: str) -> None:
+    """Delete a generation that is kept, or was left unfinished and is not being built.
+
+    Raises:
+        CatalogError: Somebody builds it, or writes to the collection.
+        SearchError: It is the live one.
+        NotFound: There is none.
+    """
+    with ExitStack() as held:
+        if number in [one.number for one in generations.all() if one.state == "unfinished"]:
+            held.enter_context(building(catalog, collection, owner))
+        held.enter_context(catalog.lock(collection, owner))
+        complete(generations, catalog, collection)
+        remove_generation(generations, catalog, collection, number)
 
 
 def _lineage(

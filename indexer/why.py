@@ -12,7 +12,7 @@ from indexer.catalog import Catalog
 from indexer.encoding import Floats
 from indexer.engines.base import Engine
 from indexer.errors import NotFound
-from indexer.finish import NamedFit, live_fit
+from indexer.fits import NamedFit, live_fit
 from indexer.records import Topic
 from indexer.search import SearchResults
 from indexer.text import stemmed

@@ -19,6 +19,11 @@ SUBJECTS = {
     "law": "Tax law sets the income tax rate, and a tax court decides about every disputed tax bill.",
     "sea": "Deep sea fish live near hydrothermal vents, where the ocean floor feeds marine bacteria.",
 }
+OTHERS = (
+    "A sourdough starter needs rye flour, and the oven spring depends on the dough hydration of every loaf.",
+    "Violin strings vibrate, while the sound post and the bass bar of a concert violin carry each tone.",
+    "Chess openings favour central pawns, so a queen gambit or a king attack decides many chess games.",
+)
 
 
 def made(number=30):
@@ -203,6 +208,67 @@ def test_new_documents_join_the_topics_there_are(tmp_path):
         (topic,) = collection.document("x").topics
         assert after == before | {topic.topic_id: before[topic.topic_id] + 1}
         assert "law" in {s.document.meta.get("kind") for s in collection.topic(topic.topic_id).documents}
+
+
+def with_other_texts(records):
+    """As when another field is read than before."""
+    return [record | {"title": "", "text": OTHERS[i % 3]} for i, record in enumerate(records)]
+
+
+def test_topics_are_found_anew_when_nearly_all_texts_are_others(tmp_path):
+    source = write(tmp_path / "a.jsonl", made(60))
+    with opened(tmp_path / "home") as collection:
+        collection.index([source], topics=3)
+        before = {topic.id for topic in collection.topics()}
+        report = collection.index([write(source, with_other_texts(made(60)))])
+        assert (report.changed, report.new_fit, report.without_topic) == (60, True, 0)
+        assert report.notes == ["Nearly all texts have become others, so topics are found anew."]
+        sizes = {topic.id: topic.size for topic in collection.topics()}
+        assert sorted(sizes.values()) == [20, 20, 20]  # as many as were asked for, of 20 documents each
+        assert not before & set(sizes)
+
+
+def test_topics_are_found_anew_also_when_the_run_was_killed_after_reading(tmp_path, monkeypatch):
+    source = write(tmp_path / "a.jsonl", made(60))
+    with opened(tmp_path / "home") as collection:
+        collection.index([source], topics=3)
+        write(source, with_other_texts(made(60)))
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalEngine, "write_mined", broken_off)
+            with pytest.raises(KeyboardInterrupt):
+                collection.index([source])
+        report = collection.index([source])
+        assert (report.unchanged, report.new_fit) == (60, True)
+
+
+def broken_off(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda record: record | {"year": 1900},
+        lambda record: record | {"text": f"{record['text']} Corrected."},
+        lambda record: with_other_texts([record])[0] if record["id"] < "d53" else record,  # 53 of 60: 88 %
+    ],
+)
+def test_topics_stay_when_other_fields_or_a_few_words_or_not_all_texts_change(tmp_path, edit):
+    source = write(tmp_path / "a.jsonl", made(60))
+    with opened(tmp_path / "home") as collection:
+        collection.index([source], topics=3)
+        report = collection.index([write(source, map(edit, made(60)))])
+        assert report.changed >= 53
+        assert not report.new_fit
+
+
+def test_a_run_counts_the_documents_that_no_topic_reaches(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(60))], topics=3)
+        strangers = [{"id": f"x{i}", "text": OTHERS[i % 3]} for i in range(6)]
+        report = collection.index([write(tmp_path / "b.jsonl", strangers)])
+        without = [id_ for id_ in (f"x{i}" for i in range(6)) if not collection.document(id_).topics]
+        assert report.without_topic == len(without) > 0
 
 
 @pytest.mark.parametrize("broken", ["write_mined", "refine", "write_phrases", "write_topics"])

@@ -126,7 +126,9 @@ UNLIKE = Signs(Sign(0.03, 0.03), Sign(0.35, 0.1), Sign(0.7, 0.7))  # 25 points o
         (Drift("", 20, 1_000, UNLIKE), False),  # two in a hundred
         (Drift("", 21, 1_000, UNLIKE), True),
         (Drift("", 1_001, 1_000, SAME), True),  # more than doubled
-        (Drift("", 50, 40, None), True),
+        (Drift("", 160, 40, None), True),  # more than doubled
+        (Drift("", 159, 40, None), False),  # 199: a retrain would be refused
+        (Drift("", 5_000, 0, None), False),  # nothing is finished yet
         (Drift("", 0, 0, None), False),
     ],
 )

@@ -10,6 +10,7 @@ from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
 from test_collection import made
 from test_succession import OtherEncoder
+from theft import steal_locks
 from user_index import OPTIONS, UserIndexInMemory
 
 from indexer.analysis.finders import Asked
@@ -158,6 +159,34 @@ def test_undoing_waits_for_a_retrain_before_it_takes_anything_back(collection, i
     assert collection.status().documents["done"] == 12
 
 
+def test_undoing_is_refused_while_somebody_watches(collection, index):
+    def undo() -> None:
+        with pytest.raises(
+            CatalogError, match="'news' is kept up to date by indexer enrich --watch"
+        ) as caught:
+            collection.undo_enrich("news", OPTIONS)
+        assert caught.value.hint.startswith("Stop that first, by Ctrl-C there.")
+        assert collection.status().watching.startswith("indexer enrich --watch (pid ")
+        said.append("refused")
+
+    said: list[str] = []
+    assert len(list(watched(collection, undo))) == 1
+    assert said == ["refused"]
+    assert all(index.ours(id_) for id_ in index.sources)
+    assert collection.undo_enrich("news", OPTIONS) == 12  # nobody watches any more
+    assert collection.status().watching == ""
+
+
+def test_a_watch_that_slept_while_all_was_undone_ends(collection, index, monkeypatch):
+    def sleep() -> None:
+        steal_locks(collection.settings.database, monkeypatch)
+        index.put("new", {"text": "A volcano erupts near the sea ice."})
+
+    with pytest.raises(CatalogError, match="The lock on collection 'main' was lost"):
+        list(watched(collection, sleep, print, print))
+    assert not index.ours("new")
+
+
 def test_a_watch_sees_a_text_that_goes_while_a_document_without_text_comes(collection, index):
     def change() -> None:
         index.delete("d03")
@@ -166,6 +195,23 @@ def test_a_watch_sees_a_text_that_goes_while_a_document_without_text_comes(colle
     first, second = watched(collection, print, change, print)
     assert (first.new, second.deleted) == (12, 1)
     assert "d03" not in list(collection.engine.document_ids())
+
+
+@pytest.mark.parametrize("text", ["", 7])  # gone, or none
+def test_a_document_whose_text_goes_is_as_it_was_before_it_was_enriched(collection, index, text):
+    def change() -> None:
+        index.put("d03", {**index.sources["d03"], "text": text})
+
+    _, second = watched(collection, change, print, print)
+    assert second.written == 1
+    assert index.sources["d03"] == {"text": text}
+    assert "d03" not in list(collection.engine.document_ids())
+
+
+def test_empty_objects_of_earlier_versions_go(collection, index):
+    index.put("none", {"text": "", "indexer": {"hash": "", "topics": [], "keyphrases": []}})
+    assert collection.enrich("news", OPTIONS).written == 13
+    assert index.sources["none"] == {"text": ""}
 
 
 def test_a_watch_compares_ids_only_when_something_may_be_gone(collection, index, monkeypatch):

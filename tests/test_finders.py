@@ -4,7 +4,7 @@ import pytest
 from test_collection import encoder, made, no_worker_process, opened, state, write  # noqa: F401 (fixtures)
 
 from indexer.analysis.labels import label_of
-from indexer.finish import live_fit
+from indexer.fits import live_fit
 
 
 @pytest.fixture

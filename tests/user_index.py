@@ -77,6 +77,13 @@ class UserIndexInMemory:
             self.put(row.id, {**self.sources[row.id], "indexer": {**self.ours(row.id), **body}})
         return []
 
+    def strip(self, rows: Iterable[UserRow]) -> list[Failure]:
+        for row in rows:
+            self.put(
+                row.id, {name: value for name, value in self.sources[row.id].items() if name != "indexer"}
+            )
+        return []
+
     def take_back(self, paced: Any, page: int = 0) -> int:
         had = [id_ for id_, source in self.sources.items() if source.pop("indexer", None)]
         return len(had)

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from indexer.analysis.kmeans import kmeans
 from indexer.windows import unit
 from models.network import Network
 from models.tokens import WordPieces
@@ -121,10 +122,8 @@ class ClusterContrast:
     def _pseudo_labels(
         self, rows: NDArray[np.intp], number: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        from sklearn.cluster import KMeans
-
         vectors = unit(self._encoded(rows))
-        means = KMeans(number, n_init=5, random_state=self._seed).fit(vectors)
+        means = kmeans(vectors, number, seed=self._seed, starts=5)
         near = np.sum(vectors * unit(means.cluster_centers_)[means.labels_], axis=1)
         kept = np.zeros(len(rows), bool)
         for label in range(number):

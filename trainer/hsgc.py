@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from indexer.analysis.documents import number_of_clusters
+from indexer.analysis.kmeans import kmeans
 from indexer.errors import NotEnoughData
 from indexer.windows import unit
 from models.network import Network
@@ -145,10 +146,8 @@ class GlobalContrast:
 
     def _cluster(self) -> None:
         """Give every text the cluster that K-means finds for it now, and both views the centres of all texts."""
-        from sklearn.cluster import KMeans
-
         vectors = self._encoded()
-        means = KMeans(self.clusters, n_init=RESTARTS, random_state=self._seed).fit(unit(vectors))
+        means = kmeans(unit(vectors), self.clusters, seed=self._seed, starts=RESTARTS)
         self._labels = means.labels_.astype(np.int64)
         centres = local_centres(torch.from_numpy(vectors), torch.from_numpy(self._labels), self.clusters)
         self._centres = torch.stack([centres, centres]).to(self._centres.device)

@@ -6,7 +6,7 @@ import hashlib
 import math
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -18,6 +18,7 @@ import torch
 
 from indexer.log import get_logger
 from indexer.progress import Progress, no_progress
+from indexer.records import Document
 from models.bundle import Bundle
 from models.hardware import physical_cores
 from models.network import Network
@@ -50,6 +51,7 @@ SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
 FEW_TEXTS = 200  # below it, a warning
+TOLD_EVERY = 64  # documents, while phrases are found
 RecipeName = Literal["uctopic", "ccl", "seke", "phrase-bert"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE", "phrase-bert": "Phrase-BERT"}
 
@@ -252,15 +254,23 @@ def _mined(path: Path, given: bool, folder: Path, order: Order, progress: Progre
     """One source on disk; `given`: its mentions are known."""
     folder = folder / hashed([stamp(path), given, order.tagger])
     if not (folder / "done").exists():
-        progress("mine", 0, None)
-        found = (
-            given_mentions([path])
-            if given
-            else found_in(documents_of(path), tagger=order.tagger, workers=order.threads or physical_cores())
-        )
+        if given:
+            found = given_mentions([path])
+        else:
+            documents = _told(documents_of(path), progress)
+            found = found_in(documents, tagger=order.tagger, workers=order.threads or physical_cores())
+        progress("tag", 0, None)
         mine(found, folder)
         (folder / "done").touch()
     return Mined.open(folder)
+
+
+def _told(documents: Iterable[Document], progress: Progress) -> Iterator[Document]:
+    """Tell how many have been read. This stage ends no slice: what is done of it would have to be done again."""
+    for number, document in enumerate(documents):
+        if number % TOLD_EVERY == 0:
+            progress("tag", number, None)
+        yield document
 
 
 def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:

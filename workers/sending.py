@@ -23,6 +23,7 @@ from workers.app import make_app
 from workers.queues import QUEUES, Queue, name_of
 
 UNDERWAY = 10.0  # seconds that a message may be on its way from the broker to a claim
+ANSWER = 1.0  # seconds that idle workers have to answer
 RETRIES = {"max_retries": 2, "interval_start": 0.1, "interval_step": 0.3, "interval_max": 1.0}
 
 logger = get_logger(__name__)
@@ -112,6 +113,15 @@ class Sender:
             if found[queue] is None:  # no answer: the others would only take their time, too
                 break
         return found
+
+    def attended(self) -> set[str]:
+        """Queues of which a worker answers, within a second. One that has something in hand does not answer."""
+        try:
+            answers = self._app.control.inspect(timeout=ANSWER).active_queues() or {}
+        except (OperationalError, OSError):  # the broker does not
+            return set()
+        names = {queue["name"] for queues in answers.values() for queue in queues}
+        return {queue for queue in QUEUES if name_of(queue, self._settings) in names}
 
     def sweep(self, catalog: Catalog) -> int:
         """Send again what was lost: there are batches that nobody works on, and fewer messages than batches.

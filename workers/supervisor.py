@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -22,6 +22,9 @@ FIRST_PAUSE = (
     0.5  # seconds before a process that died soon after its start is started anew; then twice as long
 )
 LONGEST_PAUSE = 30.0  # seconds before a process that dies again and again is started anew
+AT_ONCE = 2.0  # seconds in which a process ends that has nothing in hand
+FIRST_END = "Stops when what is in hand is finished. Ctrl-C again: it is given back, and done later."
+SECOND_END = "Gives back what is in hand."
 
 logger = get_logger(__name__)
 
@@ -43,6 +46,7 @@ class Supervisor:
     Args:
         settings: INDEXER_… for all of them, where the environment does not say so already.
         command: What starts one; queue and name are added.
+        say: Told what is waited for, once the end has come.
     """
 
     def __init__(
@@ -51,10 +55,12 @@ class Supervisor:
         settings: Mapping[str, str],
         *,
         command: Sequence[str] = COMMAND,
+        say: Callable[[str], object] = lambda sentence: None,
     ) -> None:
         self._places = [_Place(process) for process in processes]
         self._settings = settings
         self._command = command
+        self._say = say
         self._stop = threading.Event()
         self._signals = 0
 
@@ -111,12 +117,21 @@ class Supervisor:
     def _end(self) -> None:
         """Tell every process to stop, and wait for it."""
         told = 0
-        while running := [
-            p.running for p in self._places if p.running is not None and p.running.poll() is None
-        ]:
+        start, said = time.monotonic(), ""
+        while running := self._running():
             if told < self._signals:
-                for process in running:
+                self._say(FIRST_END if self._signals == 1 else SECOND_END)
+                for process in running.values():
                     with suppress(ProcessLookupError):
                         process.send_signal(signal.SIGTERM if self._signals == 1 else signal.SIGQUIT)
                 told = self._signals
+            waits = f"Waits for {', '.join(running)}."
+            if waits != said and time.monotonic() - start > AT_ONCE:  # who is idle has gone by then
+                self._say(waits)
+                said = waits
             time.sleep(LOOK_EVERY)
+
+    def _running(self) -> dict[str, subprocess.Popen[bytes]]:
+        """Those that have not ended, by name."""
+        there = {place.process.name: place.running for place in self._places if place.running is not None}
+        return {name: process for name, process in there.items() if process.poll() is None}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Run
+from indexer.catalog.locks import retraining
 from indexer.collection import Collection
 from indexer.durations import seconds_of
 from indexer.errors import CatalogError, IndexerError, SettingsError
@@ -62,7 +63,7 @@ def give_up(catalog: Catalog, collection: str) -> list[str]:
     Raises:
         CatalogError: A worker has a slice of it in hand.
     """
-    with catalog.lock(f"{collection}@retrain", "indexer retrain --give-up"):
+    with catalog.lock(retraining(collection), "indexer retrain --give-up"):
         runs = catalog.open_runs(collection, retrains=True)
         for run in runs:
             catalog.finish_run(run.id, "interrupted", run.counts, "Given up by hand.")
@@ -128,7 +129,7 @@ def _as_told(settings: Settings, run: Run) -> Settings:
 def sweep(catalog: Catalog, sender: Sender) -> None:
     """Send again what was lost: a retrain that nobody works on, and for which there is no message."""
     for run in catalog.open_runs(retrains=True):
-        if catalog.lock_holder(f"{run.collection}@retrain") is None and sender.depth("train") == 0:
+        if catalog.lock_holder(retraining(run.collection)) is None and sender.depth("train") == 0:
             logger.info("retrain_sent_again", run=run.id)
             sender.ask_to_train(run.id)
 

@@ -13,13 +13,13 @@ right by chance (52 %). K-means starts ended so for one seed in five, and for no
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from indexer.analysis.kmeans import kmeans
 from indexer.encoding import Floats
 
 DIMS = 50  # principal components kept, as for topics
@@ -178,14 +178,8 @@ def _memberships(scores: NDArray[np.floating]) -> tuple[Doubles, Doubles]:
 
 def _start(points: Doubles, number: int, random: np.random.Generator) -> Doubles:
     """The clusters of K-means as memberships: 0 or 1, [n, k]."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
-        means = KMeans(number, n_init=1, random_state=int(random.integers(1 << 31)))
-        clusters: NDArray[np.intp] = means.fit_predict(points)
-    return np.eye(number)[clusters]
+    found: Doubles = np.eye(number)[kmeans(points, number, seed=int(random.integers(1 << 31))).labels_]
+    return found
 
 
 def _principal(vectors: Floats, dims: int) -> tuple[Doubles, Doubles]:

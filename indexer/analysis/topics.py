@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.analysis.kmeans import kmeans
 from indexer.encoding import Floats
 from indexer.windows import unit
 
@@ -30,6 +31,7 @@ STEPS = 30  # of K-means; later ones move a handful of points
 SEARCH_STEPS = 20  # enough to tell one number of topics from another
 FINALISTS = 2  # numbers of topics that are looked at more closely
 STARTS = 4  # of K-means; the one with the highest silhouette is kept
+ALIKE = 3  # decimals: points that agree so far are the same document, or its copy
 SEED = 20220227
 
 
@@ -167,9 +169,10 @@ class Space:
         return cls(sample, mean, projection, _mapped(mixtures, mean, projection), share)
 
     def number(self, asked: int | None) -> int:
-        """How many topics to look for: as many as asked for, or by silhouette; never more than documents."""
-        most = min(len(self.sample.documents), len(np.unique(self.points, axis=0)))
-        return min(asked or _best_number(self.points, self.sample), most)
+        """How many topics to look for: as many as asked for, or by silhouette; never more than unlike points."""
+        unlike = len(np.unique(np.round(self.points, ALIKE), axis=0))
+        most = min(len(self.sample.documents), unlike)
+        return min(asked or _best_number(self.points, self.sample, unlike), most)
 
     def fit(self, topics: Floats) -> TopicFit:
         """The fit with these directions: float32 [k, p], unit length."""
@@ -223,10 +226,7 @@ def _clusters(
     points: Floats, weights: Floats, number: int, *, start: int, steps: int
 ) -> tuple[Floats, NDArray[np.intp]]:
     """Weighted K-means on the unit sphere: centroids [k, p] of unit length, and the nearest one of each point [n]."""
-    from sklearn.cluster import KMeans
-
-    means = KMeans(number, n_init=1, max_iter=steps, random_state=SEED + start)
-    means.fit(points, sample_weight=weights)
+    means = kmeans(points, number, seed=SEED + start, steps=steps, weights=weights)
     centroids = unit(means.cluster_centers_)
     return centroids, np.argmax(points @ centroids.T, axis=1)
 
@@ -245,13 +245,13 @@ def _reach(nearest: Floats, document: NDArray[np.intp]) -> float:
     return float(np.quantile(typical, WITHOUT_TOPIC)) if len(typical) >= 1 / WITHOUT_TOPIC else -1.0
 
 
-def _best_number(points: Floats, sample: Sample) -> int:
-    """The number of topics with the highest silhouette.
+def _best_number(points: Floats, sample: Sample, unlike: int) -> int:
+    """The number of topics with the highest silhouette, at most as many as there are unlike points.
 
     Measured on one phrase per document: phrases of one document are alike by construction of the mixture, and
     would reward as many topics as there are documents.
     """
-    most = len(sample.documents) // DOCUMENTS_PER_TOPIC
+    most = min(len(sample.documents) // DOCUMENTS_PER_TOPIC, unlike)
     numbers = [k for k in NUMBERS if k <= most]
     if not numbers:
         return 1

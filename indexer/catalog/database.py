@@ -105,6 +105,28 @@ def open_engine(address: str) -> Engine:
     return engine
 
 
+def look(address: str) -> str:
+    """The schema of the catalog at this URL; empty when there is none yet. Changes nothing.
+
+    Raises:
+        CatalogError: The URL is unusable, there is no answer, or a newer version of this program wrote it.
+    """
+    url = _parsed(address)
+    if url.get_backend_name() == "sqlite":
+        if not Path(url.database or "").exists():
+            return ""
+        engine = _sqlite_engine(url)
+    else:
+        engine = _postgres_engine(url)
+    try:
+        with _translated(url), engine.connect() as connection:
+            version = _version(connection)
+        _check_known(engine, version)
+        return version or ""
+    finally:
+        engine.dispose()
+
+
 def _parsed(address: str) -> URL:
     try:
         url = make_url(address)
@@ -196,13 +218,19 @@ def _upgrade(engine: Engine) -> None:
         version = _version(connection)
         if version == SCHEMA:
             return  # another process has done it while we waited
-        if version is not None and version not in migrations.known():
-            raise CatalogError(
-                f"The catalog {_place(engine.url)} has schema {version}; this version reads up to {SCHEMA}.",
-                hint="A newer indexer has written it. Upgrade: pip install --upgrade indexer",
-                found=version,
-            )
+        _check_known(engine, version)
         migrations.upgrade(connection)
+
+
+def _check_known(engine: Engine, version: str | None) -> None:
+    from indexer.catalog import migrations
+
+    if version is not None and version not in migrations.known():
+        raise CatalogError(
+            f"The catalog {_place(engine.url)} has schema {version}; this version reads up to {SCHEMA}.",
+            hint="A newer indexer has written it. Upgrade: pip install --upgrade indexer",
+            found=version,
+        )
 
 
 def _version(connection: Connection) -> str | None:

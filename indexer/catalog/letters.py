@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
-from sqlalchemy import ColumnElement, Connection, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select, text, update
 
 from indexer.catalog.database import Database, chunks, now, storable
 from indexer.catalog.entries import STAGES, DeadLetter, Letter, Stage
@@ -94,6 +95,41 @@ class DeadLetters(Database):
                 statement = update(L).where(*conditions, L.document_id.in_(some))
                 closed += connection.execute(statement.values(resolved_at=now())).rowcount
         return closed + self._resolve_under(list(sources), conditions)
+
+    @contextmanager
+    def trying_again(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
+        """Close these letters before a block that tries them again; those that it buries anew count on."""
+        if not letters:
+            yield
+            return
+        self.resolve(collection, sources=sorted({letter.source for letter in letters}))
+        try:
+            yield
+        finally:
+            self._count_on(collection, letters)
+
+    def _count_on(self, collection: str, before: Sequence[DeadLetter]) -> None:
+        statement = update(L).where(
+            L.collection == collection,
+            L.resolved_at.is_(None),
+            L.source == bindparam("its_source"),
+            L.document_id == bindparam("its_id"),
+            L.stage == bindparam("its_stage"),
+        )
+        statement = statement.values(attempts=L.attempts + bindparam("tries"), first_at=bindparam("first"))
+        for some in chunks(before):
+            rows = [
+                {
+                    "its_source": letter.source,
+                    "its_id": letter.document_id,
+                    "its_stage": letter.stage,
+                    "tries": letter.attempts,
+                    "first": letter.first_at,
+                }
+                for letter in some
+            ]
+            with self._writing() as connection:
+                connection.execute(statement, rows)
 
     def _resolve_under(self, sources: list[str], conditions: list[ColumnElement[bool]]) -> int:
         if not sources:

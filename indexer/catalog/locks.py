@@ -22,6 +22,21 @@ from indexer.log import get_logger
 TTL = 120.0  # seconds after which a lock that is not renewed may be taken over
 
 
+def retraining(collection: str) -> str:
+    """Name of the lock of whoever builds the next generation, or goes back to an earlier one."""
+    return f"{collection}@retrain"
+
+
+def watching(collection: str) -> str:
+    """Name of the lock of whoever keeps up with somebody's index."""
+    return f"{collection}@watch"
+
+
+def _collection_of(lock: str) -> str:
+    """For people: which collection a lock is of."""
+    return lock.partition("@")[0]
+
+
 class Lock:
     """A lock that is held. A thread renews it; long work calls `Locks.check_locks` before each thing that it writes."""
 
@@ -51,7 +66,7 @@ class Lock:
             self.renew()
         if self.lost:
             raise CatalogError(
-                f"The lock on collection '{self._collection}' was lost: it was not renewed for "
+                f"The lock on collection '{_collection_of(self._collection)}' was lost: it was not renewed for "
                 f"{self._ttl:g} s, and another process has taken it over.",
                 hint="Run again: what was written stays, and only the rest is done.",
             )
@@ -138,7 +153,7 @@ class Locks(Database):
             ).first()
             if row is not None and not is_stale(row, at):
                 raise CatalogError(
-                    f"Collection '{collection}' is being written by {_holder(row)}.",
+                    f"Collection '{_collection_of(collection)}' is being written by {_holder(row)}.",
                     hint="Wait until it is done. If that process is gone, its lock ends by itself.",
                     holder=_holder(row),
                 )

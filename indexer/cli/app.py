@@ -11,6 +11,7 @@ def status(app: App, as_json: bool) -> None:
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -124,6 +125,12 @@ class App:
         flags = {name: masked(str(value)) for name, value in {**defaults, **self.flags}.items()}
         said = [f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in flags.items()]
         return " ".join([program(), *said, rest])
+
+    def completed(self, hint: str) -> str:
+        """A hint of somebody who does not know the options that led here, with them in each command that it names."""
+        root = click.get_current_context().find_root()
+        names = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+        return re.sub(rf"\bindexer (?=({'|'.join(names)})\b)", lambda _: self.again(""), hint)
 
 
 def program() -> str:

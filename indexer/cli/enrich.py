@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.finders import topics_option
-from indexer.cli.text import count, print_json, say, warn
+from indexer.cli.text import count, duration, print_json, say, warn
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
@@ -76,8 +78,11 @@ def enrich(
             taken = collection.undo_enrich(index, options, progress=progress)
             _show_undo(index, into, taken, as_json=as_json)
         elif watch:
-            for report in collection.watch(index, options, every=every, progress=progress):
-                _show(app, report, as_json=as_json)
+            click.echo(f"Keeps up with {index}, and looks every {duration(every)}. Ctrl-C ends it.", err=True)
+            with closing(collection.watch(index, options, every=every, progress=progress)) as looks:
+                _show(app, next(looks), as_json=as_json)
+                for report in looks:
+                    _show_look(app, report, as_json=as_json)
         else:
             _show(app, collection.enrich(index, options, topics=topics, progress=progress), as_json=as_json)
 
@@ -92,6 +97,26 @@ def _show(app: App, report: EnrichReport, *, as_json: bool) -> None:
         say(f"{count(report.written, 'document')} of the index written")
     if report.without_text:
         say(f"{count(report.without_text, 'document')} without text left as they are")
+    _show_more_warnings(report)
+
+
+def _show_look(app: App, report: EnrichReport, *, as_json: bool) -> None:
+    """What one look of a watch did, in a line with its time."""
+    from indexer.cli.index import show_report, show_warnings
+
+    if as_json:
+        show_report(app, report, as_json=True)
+        return
+    done = {"mined": report.mined, "deleted": report.deleted, "written": report.written}
+    said = ", ".join(f"{number:,} {what}" for what, number in done.items() if number)
+    say(f"{time.strftime('%H:%M:%S')} {said}")
+    show_warnings(app, report)
+    _show_more_warnings(report)
+
+
+def _show_more_warnings(report: EnrichReport) -> None:
+    if report.outgrown:
+        warn("After that, enrich once more: it writes the new topics to the index.")
     if report.unsettled:
         warn(
             f"{count(report.unsettled, 'document')} changed again and again while they were mined. "

@@ -16,6 +16,7 @@ from indexer.cli.work import working
 if TYPE_CHECKING:
     from indexer.pipeline import RunReport
     from indexer.readers import ReadOptions
+    from indexer.settings import Settings
 
 
 ENOUGH_FOR_A_RATE = 100  # documents; before that, most of the time goes into starting
@@ -59,7 +60,10 @@ def index(
       indexer index reviews.csv --text-field review --title-field product
       zcat dump.jsonl.gz | indexer index -
     """
-    with working(app) as progress, app.collection(make=True) as collection:
+    settings = app.settings()
+    if no_wait:
+        _check_workers(settings, no_workers)
+    with working(app) as progress, app.collection(settings, make=True) as collection:
         report = collection.index(
             list(sources), options=options, topics=topics, refit=refit_topics, delete_missing=delete_missing,
             workers=not no_workers, wait=not no_wait, progress=progress,
@@ -69,8 +73,21 @@ def index(
         click.get_current_context().exit(1)
 
 
+def _check_workers(settings: Settings, no_workers: bool) -> None:
+    """Whether there is anybody to leave the mining to."""
+    from indexer.errors import SettingsError
+
+    if no_workers:
+        raise click.UsageError("--no-wait leaves the mining to workers, and --no-workers does it here.")
+    if not settings.broker:
+        raise SettingsError(
+            "--no-wait leaves the mining to workers, and there is no broker that could tell them.",
+            hint="Set INDEXER_BROKER, as docs/workers.md says, or leave --no-wait out.",
+        )
+
+
 def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
-    """What a run did: to stdout. What it could not do: to stderr."""
+    """What a run did: to stdout. The rest to stderr."""
     if as_json:
         from dataclasses import asdict
 
@@ -78,14 +95,24 @@ def show_report(app: App, report: RunReport, *, as_json: bool) -> None:
     elif report.nothing_changed:
         say("nothing changed")
     else:
-        say("\n".join(_summary(report)))
+        say("\n".join(_summary(app, report)))
+    show_warnings(app, report)
+
+
+def show_warnings(app: App, report: RunReport) -> None:
+    """What a run could not do, and what else should be known."""
     for note in report.notes:
         click.echo(f"Note: {near(note)}", err=True)
+    if report.outgrown:
+        warn(
+            f"{count(report.without_topic, 'document')} got no topic: they are unlike those that the topics were "
+            f"found in. Find topics anew: {app.again('topics refit')}"
+        )
     if report.failed:
         _show_problems(app, report)
 
 
-def _summary(report: RunReport) -> list[str]:
+def _summary(app: App, report: RunReport) -> list[str]:
     lines = []
     if report.read or report.deleted or report.failed:  # a refit reads nothing
         lines.append(
@@ -96,9 +123,11 @@ def _summary(report: RunReport) -> list[str]:
         telling = report.mined >= ENOUGH_FOR_A_RATE and report.seconds
         speed = f", {report.mined / report.seconds:.1f} a second" if telling else ""
         lines.append(f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}")
+    if report.taken_over:
+        lines.append(f"{count(report.taken_over, 'document')} finished that an earlier run had mined")
     if report.left_to_workers and not report.mined:
         lines.append(
-            f"{count(report.left_to_workers, 'document')} left to the workers: indexer status --watch"
+            f"{count(report.left_to_workers, 'document')} left to the workers: {app.again('status --watch')}"
         )
     if report.topics:
         lines.append(f"{count(report.topics, 'topic')}{' found' if report.new_fit else ''}")

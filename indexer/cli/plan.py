@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.app import App, command, is_there, json_option, pass_app
+from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.reading import reading_options, sources_argument
 from indexer.cli.text import count, duration, near, print_json, say
 from indexer.cli.work import working
@@ -68,5 +68,10 @@ def _lines(found: Plan) -> Iterator[str]:
 
 def _look(app: App) -> AbstractContextManager[Collection]:
     """The collection; an empty one aside when there is none, so that a plan leaves no trace."""
+    from indexer.errors import NotFound
+
     settings = app.settings()
-    return app.collection(settings) if is_there(settings) else app.aside(settings)
+    try:
+        return app.collection(settings)
+    except NotFound:
+        return app.aside(settings)

@@ -11,7 +11,7 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.gate import judgement
 from indexer.cli.text import clean, print_json, say, warn
-from indexer.cli.train.shared import budget_option, seed_option
+from indexer.cli.train.shared import Duration, seed_option
 from indexer.cli.work import working
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ NICE = 10  # searches on this machine come first
               help="Only if new documents are unlike the old ones, or very many.")  # fmt: skip
 @click.option("--method", type=click.Choice(["pairs", "ccl", "both"]), default="both", show_default=True,
               help="Learn from phrases in two texts, from clusters, or from one after the other.")  # fmt: skip
-@budget_option
+@click.option("--budget", type=Duration(), default="0s", metavar="TIME",
+              help="Stop the trainings in time, for example 45m; judging and building come on top.")  # fmt: skip
 @click.option("--gold", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Labelled examples that decide too: JSON Lines, see docs/retraining.md.")  # fmt: skip
 @click.option("--candidate", default="", metavar="BUNDLE",
@@ -73,7 +74,7 @@ def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: A
     if as_json:
         print_json(report.counts())
     else:
-        _show(report)
+        _show(app, report)
     if report.verdict == "refused":
         raise SystemExit(REFUSED)
 
@@ -91,13 +92,13 @@ def _address(candidate: str) -> str:
     return str(Path(candidate).absolute()) if os.sep in candidate else candidate
 
 
-def _show(report: RetrainReport) -> None:
+def _show(app: App, report: RetrainReport) -> None:
     for note in report.notes:
-        warn(clean(note))
+        warn(app.completed(clean(note)))
     for name, judged in report.judged.items():
         say(judgement(name, judged))
         for reason in judged.reasons:
             say(reason)
         say("")
     said = "with the workers" if report.verdict == "paused" else report.verdict
-    say(f"{said}: {clean(report.reason)}")
+    say(f"{said}: {app.completed(clean(report.reason))}")

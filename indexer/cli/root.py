@@ -62,7 +62,7 @@ class Root(LazyGroup):
                 raise
             click.echo(f"Error: {error}", err=True)
             if error.hint:
-                click.echo(error.hint, err=True)
+                click.echo(app.completed(error.hint), err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             goes_on = " What is written stays; the same command goes on where it stopped."

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from indexer.collection import Collection
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
+FINISHING = "all is mined; keyphrases, topics and phrase rows follow"
 WATCH_EVERY = 2.0  # seconds
 COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 
@@ -44,11 +45,12 @@ def status(app: App, dead: bool, watch: bool, as_json: bool) -> None:
         raise click.UsageError("--watch is for people; a program asks --json again and again.")
     if watch:
         with app.collection() as collection:
-            _watch(collection)
+            _watch(app, collection)
         return
     with app.collection() as collection:
         letters = collection.dead_letters() if dead else []
         found = None if dead else collection.status()
+        nobody = _unattended(app, collection) if found and not as_json else ""
         home = collection.settings.home
     if found is None:
         if as_json:
@@ -58,10 +60,10 @@ def status(app: App, dead: bool, watch: bool, as_json: bool) -> None:
     elif as_json:
         print_json({**asdict(found), "home": str(home)})
     else:
-        say(rendered(app, found, str(home)))
+        say(rendered(app, found, str(home), nobody))
 
 
-def rendered(app: App, found: Status, home: str) -> str:
+def rendered(app: App, found: Status, home: str, nobody: str) -> str:
     """Facts, then the last runs."""
     runs = table(
         [
@@ -71,10 +73,10 @@ def rendered(app: App, found: Status, home: str) -> str:
         head=("started", "run", "state", "took", "what it did"),
         right=(3,),
     )
-    return f"{facts(_facts(app, found, home))}\n\n{runs}".rstrip()
+    return f"{facts(_facts(app, found, home, nobody))}\n\n{runs}".rstrip()
 
 
-def _facts(app: App, found: Status, home: str) -> Iterator[tuple[str, str]]:
+def _facts(app: App, found: Status, home: str, nobody: str) -> Iterator[tuple[str, str]]:
     engine = found.engine
     yield "collection", f"{found.collection} in {home}"
     yield "engine", f"{engine.description}; {size(engine.bytes)}"
@@ -93,22 +95,37 @@ def _facts(app: App, found: Status, home: str) -> Iterator[tuple[str, str]]:
         yield "writing now", found.lock
     if found.retraining:
         yield "retraining", found.retraining
+    if found.watching:
+        yield "watching", found.watching
     if not found.work.idle:
-        yield from _work_facts(app, found.work)
+        yield from _work_facts(app, found.work, nobody)
 
 
-def _work_facts(app: App, work: WorkStatus) -> Iterator[tuple[str, str]]:
-    batches = work.batches
+def _work_facts(app: App, work: WorkStatus, nobody: str) -> Iterator[tuple[str, str]]:
     yield (
         "workers",
         f"{count(work.left, 'document')} left; {_batches(work)}; watch: {app.again('status --watch')}",
     )
+    if work.finishing:
+        yield "finishing", f"{FINISHING}{f': {work.finisher}' if work.finisher else ''}"
+    if nobody:
+        yield "nobody there", nobody
     for run in work.retrains:
         yield "with workers", f"retrain since {moment(run.started_at)}{_far(run)}"
-    if batches.holders:
-        yield "at work", ", ".join(batches.holders)
-    for problem in batches.problems:
+    if work.batches.holders:
+        yield "at work", ", ".join(work.batches.holders)
+    for problem in work.batches.problems:
         yield "put off", clean(problem)
+
+
+def _unattended(app: App, collection: Collection) -> str:
+    """What to say where something is to be done and no worker answers; empty where one does."""
+    if not collection.settings.broker:
+        waiting = ", ".join(collection.work().idle_queues)
+        return f"{waiting}: INDEXER_BROKER is not set here, so no worker can be asked" if waiting else ""
+    queues = collection.unattended()
+    start = app.again(f"worker --queue {','.join(queues)}")
+    return f"no worker answers for {', '.join(queues)}; start one: {start}" if queues else ""
 
 
 def _batches(work: WorkStatus) -> str:
@@ -134,7 +151,7 @@ def _depth(messages: int | None) -> str:
     return "the broker does not answer" if messages is None else count(messages, "message")
 
 
-def _watch(collection: Collection) -> None:
+def _watch(app: App, collection: Collection) -> None:
     """A line every two seconds; the rate is that of the last ten."""
     from collections import deque
 
@@ -148,12 +165,18 @@ def _watch(collection: Collection) -> None:
         seen.append((time.monotonic(), work.mined))
         seconds, mined = (seen[-1][at] - seen[0][at] for at in (0, 1))
         rate = round(mined / seconds, 1) if seconds else 0.0
-        say(f"{count(work.left, 'document')} left, {rate:,} a second; {_batches(work)}")
+        if work.finishing:
+            say(f"{FINISHING}{f': {work.finisher}' if work.finisher else ''}")
+        else:
+            say(f"{count(work.left, 'document')} left, {rate:,} a second; {_batches(work)}")
         for run in work.retrains:
             say(f"retrain since {moment(run.started_at)}{_far(run)}")
-        for problem in sorted(set(work.batches.problems) - told):
-            click.echo(f"Put off: {clean(problem)}", err=True)
-        told |= set(work.batches.problems)
+        warnings = {f"Put off: {clean(problem)}" for problem in work.batches.problems}
+        if nobody := _unattended(app, collection):
+            warnings.add(f"Nobody there: {nobody}")
+        for warning in sorted(warnings - told):
+            click.echo(warning, err=True)
+        told |= warnings
         time.sleep(WATCH_EVERY)
 
 

@@ -25,11 +25,15 @@ def working(app: App, *, resumable: bool = True, lines: bool = False) -> Iterato
         from indexer.cli.lines import Lines
         from indexer.progress import no_progress
 
-        yield Lines() if lines else no_progress
+        if lines:
+            with Lines() as progress:
+                yield progress
+        else:
+            yield no_progress
         return
     from indexer.cli.bars import bars
 
-    with bars() as progress:
-        app.progress = progress
-        yield progress
+    with bars() as bar:
+        app.progress = bar
+        yield bar
         app.progress = None

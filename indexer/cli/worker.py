@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import click
@@ -65,7 +66,7 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
     )
     with ExitStack() as stack:
         places = stack.enter_context(shown(metrics)) if metrics else {}
-        Supervisor(started, {**_environment(app), **places}).run()
+        Supervisor(started, {**_environment(app), **places}, say=partial(click.echo, err=True)).run()
 
 
 def _environment(app: App) -> dict[str, str]:

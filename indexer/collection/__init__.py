@@ -13,7 +13,7 @@ The encoder is loaded on first use, so that word search and listings never wait 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from indexer.analysis.finders import Asked
 from indexer.answers import Plan, Status, WorkStatus
 from indexer.catalog.entries import DeadLetter, Run
+from indexer.catalog.locks import retraining, watching
 from indexer.collection.opened import on_live_vectors
 from indexer.collection.reading import Reading
 from indexer.drift import latest
@@ -135,7 +136,7 @@ class Collection(Reading):
         every: float = 30.0,
         progress: Progress = no_progress,
         pause: Callable[[float], None] = time.sleep,
-    ) -> Iterator[EnrichReport]:
+    ) -> Generator[EnrichReport]:
         """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
 
         Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
@@ -347,8 +348,6 @@ class Collection(Reading):
         """Counts, sizes, drift, dead letters and the last runs."""
         info = self.engine.info()
         drift = latest(self.catalog, self.name)
-        holders = [self.catalog.lock_holder(name) for name in (self.name, f"{self.name}@retrain")]
-        lock, retraining = (f"{h.owner} (pid {h.pid} on {h.host})" if h else "" for h in holders)
         bundles = [
             run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
         ]
@@ -361,29 +360,57 @@ class Collection(Reading):
             topics=info.topics,
             bundle=str(bundles[0]) if bundles else self.settings.bundle,
             last_runs=tuple(self.catalog.runs(self.name, 5)),
-            lock=lock,
-            retraining=retraining,
+            lock=self._holder(self.name),
+            retraining=self._holder(retraining(self.name)),
+            watching=self._holder(watching(self.name)),
             work=self.work(),
             drift=drift,
             worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
         )
 
+    def _holder(self, lock: str) -> str:
+        holder = self.catalog.lock_holder(lock)
+        return f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else ""
+
     def work(self) -> WorkStatus:
         """What is with the workers: batches, queues, runs and retrains that go on."""
         runs = self.catalog.open_runs(self.name)
+        retrains = self.catalog.open_runs(self.name, retrains=True)
+        batches = self.catalog.work(self.name)
+        finishing = any(self.catalog.is_through(run.id) for run in runs)
+        finisher = self._holder(self.name) if finishing else ""
+        idle: list[str] = [
+            state for state, waiting in batches.waiting.items() if waiting and not batches.held[state]
+        ]
+        idle += ["maintain"] if finishing and not finisher else []
+        idle += ["train"] if retrains and not self._holder(retraining(self.name)) else []
         queues: dict[str, int | None] = {}
         if self.settings.broker:
             from workers.sending import Sender
 
             queues |= Sender(self.settings).depths()
         return WorkStatus(
-            batches=self.catalog.work(self.name),
+            batches=batches,
             queues=queues,
             left=self.catalog.count(self.name)["stored"],
             mined=sum(run.counts.get("mined", 0) for run in runs),
             runs=tuple(runs),
-            retrains=tuple(self.catalog.open_runs(self.name, retrains=True)),
+            retrains=tuple(retrains),
+            finishing=finishing,
+            finisher=finisher,
+            idle_queues=tuple(idle),
         )
+
+    def unattended(self) -> tuple[str, ...]:
+        """Queues with something to do of which no worker answers. Asks them, which takes a second."""
+        from workers.sending import Sender
+
+        before = self.work()
+        if not before.idle_queues or None in before.queues.values():
+            return ()
+        attended = Sender(self.settings).attended()
+        still = self.work().idle_queues  # who has taken something meanwhile has not answered
+        return tuple(queue for queue in still if queue in before.idle_queues and queue not in attended)
 
     def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
         """What could not be processed, and why."""

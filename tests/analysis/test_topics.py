@@ -49,6 +49,17 @@ def test_never_more_topics_than_documents():
     assert len(fit(sample, 10)) == 2
 
 
+@pytest.mark.parametrize("number", [None, 10])
+@pytest.mark.parametrize(
+    ("texts", "noise"), [(1, 0), (3, 0), (3, 1e-6)]
+)  # batches of other sizes round otherwise
+def test_copies_of_few_texts_are_so_many_topics_and_no_warning(texts, noise, number):
+    rng = np.random.default_rng(0)
+    vectors = unit(np.eye(8)[np.arange(60) % texts] + noise * rng.normal(size=(60, 8)))
+    alone = Sample(vectors, np.ones(60, np.float32), np.arange(60), vectors)
+    assert len(fit(alone, number)) == texts
+
+
 def test_arrays_round_trip():
     sample, _ = made_sample()
     fitted = fit(sample, 3)

@@ -35,6 +35,21 @@ def test_a_failure_after_the_letter_was_closed_is_a_new_one(catalog: Catalog) ->
     assert [letter.attempts for letter in catalog.dead("main")] == [1]
 
 
+def test_what_fails_when_it_is_tried_again_counts_on(catalog: Catalog) -> None:
+    mended, broken = Letter("b.pdf", "read", "no text"), Letter("s", "write", "refused", document_id="a")
+    catalog.bury("main", [NO_TEXT, mended, broken])
+    catalog.bury("main", [NO_TEXT])
+    before = {letter.source: letter for letter in catalog.dead("main")}
+    with catalog.trying_again("main", list(before.values())):
+        assert catalog.dead("main") == []
+        catalog.bury("main", [NO_TEXT, broken, Letter("s", "encode", "another", document_id="a")])
+    found = {(letter.source, letter.stage): letter for letter in catalog.dead("main")}
+    assert {key: letter.attempts for key, letter in found.items()} == {
+        ("a.pdf", "read"): 3, ("s", "write"): 2, ("s", "encode"): 1,
+    }  # fmt: skip
+    assert found["a.pdf", "read"].first_at == before["a.pdf"].first_at
+
+
 def test_letters_are_closed_by_document(catalog: Catalog) -> None:
     catalog.bury("main", [Letter("s", "encode", "r", document_id=id_) for id_ in "abc"])
     catalog.bury("main", [Letter("s", "write", "r", document_id="a")])

@@ -41,7 +41,7 @@ def test_a_file_that_is_many_documents(run, home, tmp_path, corpus, write):
     write(tmp_path / "docs.jsonl", corpus(3))
     result = run("keyphrases", "docs.jsonl", home=home)
     assert result.exit_code == 1
-    assert "Index them: indexer index docs.jsonl" in result.stderr
+    assert f"Index them: indexer --home {home} index docs.jsonl" in result.stderr
 
 
 # -- evaluate -----------------------------------------------------------------------------------------------

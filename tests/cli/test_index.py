@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from indexer.engines.local import LocalEngine
+from indexer.errors import NotFound
+
 
 @pytest.fixture
 def bad(tmp_path, corpus, write):
@@ -42,6 +45,48 @@ def test_index_reports_changed_and_deleted_documents(run, home, tmp_path, corpus
     write(source, records[:5])
     shown = run("index", source, "--delete-missing", home=home).stdout
     assert shown.startswith("5 documents read: 0 new, 1 changed, 4 unchanged, 1 deleted, 0 failed\n")
+
+
+def test_what_an_interrupted_run_had_mined_is_finished_and_said(
+    run, home, tmp_path, corpus, write, monkeypatch
+):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    write(tmp_path / "docs.jsonl", corpus(6))
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalEngine, "refine", killed)
+        run("index", "docs.jsonl", "--topics", "2", home=home)
+    shown = run("index", "docs.jsonl", "--topics", "2", home=home).stdout
+    assert shown == (
+        "6 documents read: 0 new, 0 changed, 6 unchanged, 0 deleted, 0 failed\n"
+        "6 documents finished that an earlier run had mined\n"
+        "2 topics found\n"
+    )
+    assert run("index", "docs.jsonl", home=home).stdout == "nothing changed\n"
+
+
+def test_texts_without_a_phrase_are_no_error(run, home, tmp_path, write):
+    write(tmp_path / "docs.jsonl", [{"id": "a", "text": "And so on."}])
+    assert "1 document mined" in run("index", "docs.jsonl", home=home).stdout
+
+
+STRANGER = (
+    "A sourdough starter needs rye flour. The oven spring depends on the dough hydration of the loaf {}."
+)
+
+
+def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, home, tmp_path, corpus, write):
+    run("index", write(tmp_path / "docs.jsonl", corpus(60)), "--topics", "3", home=home)
+    strangers = [{"id": f"s{i}", "text": STRANGER.format(i)} for i in range(12)]
+    shown = run("index", write(tmp_path / "few.jsonl", strangers[:2]), home=home)
+    assert shown.stderr == ""  # two may be strange
+    shown = run("index", write(tmp_path / "many.jsonl", strangers[2:]), home=home)
+    assert shown.stderr == (
+        "Warning: 10 documents got no topic: they are unlike those that the topics were found in. "
+        f"Find topics anew: indexer --home {home} topics refit\n"
+    )
+    assert "topics found\n" in run("topics", "refit", home=home).stdout
 
 
 def test_problems_go_to_stderr_with_file_and_line(run, home, bad):
@@ -114,7 +159,60 @@ def test_a_source_that_is_not_there_writes_nothing(run, home):
     assert not home.exists()
 
 
+class NoCollectionYet:
+    """A server that answers, and has no collection; the rest is tested with a real one."""
+
+    def __init__(self, monkeypatch):
+        def none(settings, dims, *, create):
+            assert not create
+            raise NotFound(
+                "There is no collection 'main' at http://search:9200.", hint="Make one: indexer index SOURCE"
+            )
+
+        monkeypatch.setattr("indexer.collection.opened.live_bundle", lambda settings: "")
+        monkeypatch.setattr("indexer.collection.opened.open_engine", none)
+
+
+def test_plan_before_the_first_run_on_a_server(run, home, tmp_path, corpus, write, monkeypatch):
+    NoCollectionYet(monkeypatch)
+    source = write(tmp_path / "docs.jsonl", corpus(6))
+    result = run("plan", source, "--engine", "http://search:9200", home=home)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("6 documents: 6 new, 0 changed, 0 unchanged\n")
+    assert not home.exists()
+
+
+def test_commands_in_hints_have_the_options_that_led_there(run, home, monkeypatch):
+    NoCollectionYet(monkeypatch)
+    result = run("topics", "--engine", "http://me:secret@search:9200", "--collection", "mine", home=home)
+    assert result.stderr.splitlines()[1] == (
+        f"Make one: indexer --home {home} --engine 'http://me:***@search:9200' --collection mine index SOURCE"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Error: --no-wait leaves the mining to workers, and there is no broker that could tell them."),
+        (["--no-workers"], "Error: --no-wait leaves the mining to workers, and --no-workers does it here."),
+    ],
+)
+def test_not_waiting_without_workers_is_an_error(run, home, tmp_path, corpus, write, options, said):
+    result = run("index", write(tmp_path / "docs.jsonl", corpus(6)), "--no-wait", *options, home=home)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not home.exists()
+
+
 # -- retry --------------------------------------------------------------------------------------------------
+
+
+def test_what_fails_again_counts_its_tries(run, home, bad):
+    run("index", "bad.jsonl", home=home)
+    for tries in (2, 3):
+        assert "2 problems" in run("retry", home=home).stderr
+        letters = json.loads(run("status", "--dead", "--json", home=home).stdout)
+        assert [letter["attempts"] for letter in letters] == [tries, tries]
 
 
 def test_retry_does_what_was_mended(run, home, bad):

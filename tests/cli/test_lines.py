@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 
@@ -12,21 +13,39 @@ from indexer.cli.lines import Lines
 def test_a_line_for_each_stage_and_each_minute(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("indexer.cli.lines.time.monotonic", lambda: now[0])
-    lines = Lines()
-    lines("train: loss 3.200", 1, 600)
-    now[0] = 159.0
-    lines("train: loss 3.100", 40, 600)
-    now[0] = 160.0
-    lines("train: loss 3.000", 41, 600)
-    lines("note: Goes on with a training at step 41 of 600.", 0, None)
-    lines("judge", 0, None)
+    with Lines() as lines:
+        lines("tag", 64, None)
+        lines("train: loss 3.200", 1, 600)
+        now[0] = 159.0
+        lines("train: loss 3.100", 40, 600)
+        now[0] = 160.0
+        lines("train: loss 3.000", 41, 600)
+        lines("note: Goes on with a training at step 41 of 600.", 0, None)
+        lines("judge", 0, None)
     shown = capsys.readouterr().err.splitlines()
     assert [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in shown] == [
+        "Finding phrases to learn from, 64",
         "Training, 1 of 600, loss 3.200",
         "Training, 41 of 600, loss 3.000",
         "Goes on with a training at step 41 of 600.",
         "Comparing encoders",
     ]
+
+
+def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
+    def echo(line: str, err: bool) -> None:
+        said.append(line[9:])
+        if len(said) == 3:
+            enough.set()
+
+    said: list[str] = []
+    enough = threading.Event()
+    for name, value in {"EVERY": 0.02, "BEAT": 0.01, "click.echo": echo}.items():
+        monkeypatch.setattr(f"indexer.cli.lines.{name}", value)
+    with Lines() as lines:
+        lines("judge", 0, None)
+        assert enough.wait(30)
+    assert said[:3] == ["Comparing encoders"] * 3
 
 
 @pytest.mark.parametrize("drawn", [True, False])

@@ -86,7 +86,7 @@ def test_rollback_as_json(run, swapped):
     assert refused.exit_code == 1
     assert refused.stderr.splitlines() == [
         "Error: Generation 1 of 'main' replaced none: there is no way back from it.",
-        "Name one of these: indexer rollback --to NUMBER (2)",
+        f"Name one of these: indexer --home {swapped} rollback --to NUMBER (2)",
     ]
 
 

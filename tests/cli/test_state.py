@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
+from small_parts import WideHashEncoder
 
 from indexer.cli.root import main
 
@@ -85,7 +88,55 @@ def test_doctor_before_the_first_run_makes_nothing(states, home):
     code, found = states(home)
     assert code == 0
     assert found["collection"]["found"] == f"none yet in {home}"
+    assert found["catalog"]["found"] == f"sqlite:///{home}/catalog.sqlite, made when it is needed"
     assert not home.exists()
+
+
+def test_doctor_finds_a_catalog_that_is_away_before_there_is_a_collection(states, home, monkeypatch):
+    monkeypatch.setenv("INDEXER_DATABASE", "postgresql+psycopg://me:secret@127.0.0.1:1/catalog")
+    code, found = states(home)
+    assert (code, found["catalog"]["state"]) == (1, "FAIL")
+    assert "cannot be used: connection failed" in found["catalog"]["found"]
+    assert "secret" not in str(found)
+    assert found["catalog"]["hint"] == "Check INDEXER_DATABASE, and that the server is up."
+    assert "collection" not in found  # it cannot be opened
+    assert not home.exists()
+
+
+def test_doctor_names_a_catalog_of_a_newer_version_and_leaves_it_alone(states, home):
+    home.mkdir()
+    with closing(sqlite3.connect(home / "catalog.sqlite")) as connection:
+        connection.execute("CREATE TABLE catalog_version (version_num TEXT)")
+        connection.execute("INSERT INTO catalog_version VALUES ('9999')")
+        connection.commit()
+    code, found = states(home)
+    assert (code, found["catalog"]["state"]) == (1, "FAIL")
+    assert "has schema 9999" in found["catalog"]["found"]
+
+
+def test_doctor_shows_what_is_quick_before_it_loads_the_encoder(run, home, monkeypatch):
+    def load(*args, **kwargs):
+        before.extend(said)
+        return WideHashEncoder()
+
+    said: list[str] = []
+    before: list[str] = []
+    monkeypatch.setattr("indexer.cli.doctor.say", said.append)
+    monkeypatch.setattr("models.load.load_encoder", load)
+    run("doctor", "--engine", "http://127.0.0.1:1", home=home)
+    names = [row.split()[1] for row in before]
+    assert names == [
+        "python",
+        "packages",
+        "home",
+        "disk",
+        "sqlite",
+        "server",
+        "catalog",
+        "threads",
+        "tagger",
+        "model",
+    ]
 
 
 def test_doctor_finds_a_damaged_file(states, indexed, home):

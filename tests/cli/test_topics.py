@@ -82,7 +82,7 @@ def test_two_topics_cannot_have_one_name(run, own):
     first, second, _ = as_json(run("topics", "--json", home=own))
     result = run("topics", "rename", first["id"], second["label"], home=own)
     assert result.exit_code == 2
-    assert "Merge them: indexer topics merge" in result.stderr
+    assert f"Merge them: indexer --home {own} topics merge" in result.stderr
 
 
 def test_merge_leaves_one_and_the_old_id_leads_to_it(run, own):

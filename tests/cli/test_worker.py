@@ -8,6 +8,8 @@ import pytest
 from celery import Celery
 from kombu.transport.memory import Transport
 
+from indexer.catalog.batches import Outcome
+
 BROKER = "redis://:secret@127.0.0.1:9/0"  # nobody listens there
 
 
@@ -66,6 +68,86 @@ def test_status_says_what_is_with_the_workers(run, home, tmp_path, corpus, write
         shown = " ".join(run("status", home=home).stdout.split())
     assert "3 documents left; prepare 1 waiting, 1 at work; encode 0 waiting, 0 at work; 1 put off" in shown
     assert "Elasticsearch is away." in shown
+
+
+@pytest.fixture
+def broker(monkeypatch, tmp_path):
+    """One in memory, for this test alone; gives what its queues are called before their own names."""
+    prefix = tmp_path.name.replace("_", "-")
+    monkeypatch.setenv("INDEXER_INDEX_PREFIX", prefix)
+    monkeypatch.setenv("INDEXER_BROKER", "memory://")
+    monkeypatch.setattr("workers.sending.ANSWER", 0.05)
+    yield prefix
+    Transport.global_state.clear()
+
+
+@pytest.fixture
+def waiting(run, home, tmp_path, corpus, write):
+    """A collection of which two documents wait for workers, in a batch each; gives the run."""
+    from indexer.collection import Collection
+
+    run("index", write(tmp_path / "a.jsonl", corpus()), "--topics", "3", "--no-workers", home=home)
+    with Collection.open(home=home) as collection:
+        collection.catalog.mark("main", ["d01", "d02"], state="stored")
+        begun = collection.catalog.start_run("main", "index", {}, detached=True)
+        collection.catalog.cut(begun, 1, most=2)
+    return begun
+
+
+def test_status_says_that_no_worker_answers_for_what_waits(run, home, broker, waiting):
+    shown = " ".join(run("status", home=home).stdout.split())
+    nobody = f"no worker answers for prepare; start one: indexer --home {home} worker --queue prepare"
+    assert f"nobody there {nobody}" in shown
+
+
+def test_a_worker_that_answers_for_another_queue_is_of_no_use(run, home, broker, waiting, monkeypatch):
+    def answering(*queues):
+        said = {"w@host": [{"name": name} for name in queues]}
+        monkeypatch.setattr(
+            "celery.app.control.Inspect.active_queues",
+            lambda inspect: said if inspect.timeout == 0.05 else None,
+        )
+        return "no worker answers for prepare" in " ".join(run("status", home=home).stdout.split())
+
+    assert answering(f"{broker}.encode", "other.prepare")
+    assert not answering(f"{broker}.encode", f"{broker}.prepare")
+
+
+def test_nobody_is_missing_where_somebody_is_at_work(run, home, broker, waiting):
+    from indexer.collection import Collection
+
+    with Collection.open(home=home) as collection:
+        collection.catalog.claim(next(iter(collection.catalog.waiting())).id, "prepare")
+        assert "nobody there" not in run("status", home=home).stdout
+
+
+def test_without_a_broker_nobody_can_be_asked(run, home, waiting):
+    shown = " ".join(run("status", home=home).stdout.split())
+    assert "nobody there prepare: INDEXER_BROKER is not set here, so no worker can be asked" in shown
+
+
+def test_status_says_that_a_run_is_being_finished(run, home, broker, waiting, monkeypatch):
+    from indexer.collection import Collection
+
+    def looks(seconds):
+        collection.catalog.finish_run(waiting, "finished", {})
+
+    with Collection.open(home=home) as collection:
+        collection.catalog.mark("main", ["d01", "d02"], state="mined")
+        for batch in collection.catalog.waiting():
+            claim = collection.catalog.claim(batch.id, "prepare")
+            collection.catalog.finish_batch(claim, Outcome({}, ""))
+        shown = " ".join(run("status", home=home).stdout.split())
+        assert "finishing all is mined; keyphrases, topics and phrase rows follow" in shown
+        assert "no worker answers for maintain" in shown
+        with collection.catalog.lock("main", "indexer worker"):
+            shown = " ".join(run("status", home=home).stdout.split())
+            assert "phrase rows follow: indexer worker (pid " in shown
+            assert "nobody there" not in shown
+            monkeypatch.setattr("indexer.cli.status.time.sleep", looks)
+            first, second = run("status", "--watch", home=home).stdout.splitlines()
+    assert first.startswith("all is mined; keyphrases, topics and phrase rows follow: indexer worker (pid ")
+    assert second == "nothing is with the workers"
 
 
 def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, write, monkeypatch):

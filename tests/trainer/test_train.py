@@ -93,8 +93,8 @@ def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_p
     order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, sources, order, home=tmp_path, progress=stop)
-    assert "mine" in stages_of(bundle, sources, other, tmp_path)
-    assert "mine" not in stages_of(bundle, sources, order, tmp_path)
+    assert "tag" in stages_of(bundle, sources, other, tmp_path)
+    assert "tag" not in stages_of(bundle, sources, order, tmp_path)
     assert not list((tmp_path / "training").iterdir())
 
 
@@ -102,8 +102,8 @@ def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
     config, sources = replace(CONFIG, steps=1), Sources(mentions=(spans,))
     order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
     shared = tmp_path / "mined"
-    assert "mine" in stages_of(bundle, sources, order, tmp_path / "home", mined=shared)
-    assert "mine" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
+    assert "tag" in stages_of(bundle, sources, order, tmp_path / "home", mined=shared)
+    assert "tag" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
 
 
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):

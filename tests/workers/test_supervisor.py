@@ -24,8 +24,8 @@ def log(tmp_path):
     return tmp_path / "log"
 
 
-def supervised(log, then: str, meanwhile: Callable[[], None], *processes: Process) -> None:
-    """Run a supervisor in this thread, and `meanwhile` in another one; then tell it to stop."""
+def supervised(log, then: str, meanwhile: Callable[[], None], *processes: Process) -> list[str]:
+    """Run a supervisor in this thread, and `meanwhile` in another one; then tell it to stop. Returns what it says."""
 
     def watch() -> None:
         try:
@@ -34,11 +34,13 @@ def supervised(log, then: str, meanwhile: Callable[[], None], *processes: Proces
             os.kill(os.getpid(), signal.SIGTERM)
 
     command = ["/bin/sh", "-c", SCRIPT.format(then=then)]
-    supervisor = Supervisor(processes, {"LOG": str(log)}, command=command)
+    said: list[str] = []
+    supervisor = Supervisor(processes, {"LOG": str(log)}, command=command, say=said.append)
     thread = threading.Thread(target=watch)
     thread.start()
     supervisor.run()
     thread.join()
+    return said
 
 
 def lines(log) -> list[str]:
@@ -50,6 +52,19 @@ def test_every_process_runs_with_its_environment_and_is_told_to_stop(log, monkey
     two = [Process("encode", n, {"CUDA_VISIBLE_DEVICES": str(n)}) for n in (1, 2)]
     supervised(log, WAITS, lambda: wait_until(lambda: len(lines(log)) == 2, 20, "two starts"), *two)
     assert sorted(lines(log)) == ["encode-1 1", "encode-2 2", "told", "told"]
+
+
+def test_at_the_end_it_says_what_it_waits_for(log, monkeypatch):
+    monkeypatch.setattr("workers.supervisor.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("workers.supervisor.AT_ONCE", 0.2)
+    # The second one has something in hand for a second.
+    busy = WAITS.replace("exit 0", 'case "$1" in encode-2) sleep 1;; esac; exit 0')
+    two = [Process("encode", n) for n in (1, 2)]
+    said = supervised(log, busy, lambda: wait_until(lambda: len(lines(log)) == 2, 20, "two starts"), *two)
+    assert (
+        said[0] == "Stops when what is in hand is finished. Ctrl-C again: it is given back, and done later."
+    )
+    assert said[-1] == "Waits for encode-2."
 
 
 def test_a_process_that_dies_is_started_again_and_later_each_time(log, monkeypatch, capsys):

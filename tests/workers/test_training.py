@@ -173,7 +173,8 @@ def test_the_run_says_what_tagger_and_limits(collection, steps, monkeypatch):
     assert told.collection == "main"
 
 
-def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, steps, tmp_path):
+def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, steps, tmp_path, monkeypatch):
+    monkeypatch.setattr("indexer.drift.TO_JUDGE_BY", 100)  # there are fewer than 200 texts here
     tray = Tray()
     training.begin(collection.settings, tray, "main")
     assert tray.messages == []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.analysis import kmeans as quiet
 from indexer.encoding import Floats
 from trainer.evaluation.figures import Figure, repeated
 
@@ -22,12 +22,7 @@ def numbered(labels: Sequence[str]) -> Clusters:
 
 def kmeans(vectors: Floats, number: int, seed: int) -> Clusters:
     """The cluster of each vector, by K-means: float32 [n, dims] ► int [n]."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than clusters
-        found: Clusters = KMeans(number, n_init=RESTARTS, random_state=seed).fit_predict(vectors)
+    found: Clusters = quiet.kmeans(vectors, number, seed=seed, starts=RESTARTS).labels_
     return found
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from indexer.catalog.entries import BundleEntry, Run, RunState
-from indexer.catalog.locks import Lock
+from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
 from indexer.drift import Drift, measure
@@ -25,7 +25,7 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
-from indexer.finish import live_fit
+from indexer.fits import live_fit
 from indexer.log import get_logger
 from indexer.progress import Paused, Progress, no_progress
 from indexer.runs import check_live
@@ -188,7 +188,7 @@ class Retrainer:
             CatalogError: Somebody else is at it.
             TrainingError: It has killed its workers again and again.
         """
-        with self._catalog.lock(f"{self._name}@retrain", "indexer worker"), self._engine.patient():
+        with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))

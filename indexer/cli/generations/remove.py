@@ -17,22 +17,16 @@ OWNER = "indexer generations remove"
 def remove(app: App, number: int) -> None:
     """Delete a generation that is not live, or was left unfinished, with all its rows.
 
-    One that a retrain is building is not removed.
+    One that a retrain is building is not removed. `indexer doctor --remove-unfinished` finds what was left.
 
     \b
     Examples:
       indexer generations remove 2
     """
-    from contextlib import ExitStack
-
     from indexer.catalog import Catalog
-    from indexer.succession import building, complete, remove_generation
+    from indexer.succession import discard
 
-    name = app.existing().collection
-    with Catalog.open(app.existing().database) as catalog, opened(app) as generations, ExitStack() as held:
-        if number in [one.number for one in generations.all() if one.state == "unfinished"]:
-            held.enter_context(building(catalog, name, OWNER))
-        held.enter_context(catalog.lock(name, OWNER))
-        complete(generations, catalog, name)
-        remove_generation(generations, catalog, name, number)
+    settings = app.existing()
+    with Catalog.open(settings.database) as catalog, opened(app) as generations:
+        discard(generations, catalog, settings.collection, number, OWNER)
     say(f"generation {number} removed")

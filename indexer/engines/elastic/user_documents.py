@@ -7,10 +7,10 @@ it, it stays deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from indexer.batches import batches
@@ -185,6 +185,20 @@ class UserDocuments:
             ),
         )
 
+    def strip(self, rows: Sequence[UserRow]) -> list[Failure]:
+        """Write these documents again without our object, as `take_back` does with all.
+
+        Returns:
+            What was not written, because it is not what was read any more or was refused.
+        """
+        guards = {row.id: row.guard for row in rows}
+        self.refresh()
+        failures: list[Failure] = []
+        for hits in self._pages({"ids": {"values": list(guards)}}, self._whole()):
+            bare = (replace(self._without_ours(hit), guard=guards[hit["_id"]]) for hit in hits)
+            failures += send(self.index.cluster, bare)
+        return failures
+
     def take_back(self, paced: Callable[[int], None], page: int = PAGE) -> int:
         """Remove our object from all documents that have it. Returns how many had it.
 
@@ -297,11 +311,6 @@ def enriched(stored: StoredDocument, labels: Mapping[str, str]) -> Row:
         "bundle": stored.bundle,
         "run": stored.run,
     }
-
-
-def emptied() -> Row:
-    """Our object for a document whose text has gone: an update cannot remove it."""
-    return {**enriched(StoredDocument(Document("", "")), {}), "hash": "", "vector": None}
 
 
 def with_vector(body: Row, stored: StoredDocument) -> Row:

@@ -19,7 +19,7 @@ from services import elastic as services
 from services.asking import asked_for, needs
 from services.distribution import VERSIONS, unpacked
 
-from indexer.cli.doctor import _server
+from indexer.cli.doctor.places import server
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic.cluster import Cluster, connect
@@ -242,7 +242,7 @@ def test_each_privilege_of_the_roles_is_needed_and_named_when_it_is_missing(
 
 def test_doctor_finds_what_is_wrong_before_work_starts(guarded, cluster_of, collection):
     def said(settings: Settings) -> tuple[str, str]:
-        (check,) = _server(settings)
+        (check,) = server(settings)
         return check.state, f"{check.found} {check.hint}"
 
     assert said(guarded.settings("founder"))[0] == "OK"

@@ -1,0 +1,59 @@
+"""Checks of what is elsewhere: server, catalog, broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from indexer.cli.doctor.checks import Check, Found, guarded
+from indexer.cli.text import count
+
+if TYPE_CHECKING:
+    from indexer.settings import Settings
+
+
+@guarded("server")
+def server(settings: Settings) -> Found:
+    from contextlib import closing
+
+    from indexer.engines.elastic.checkup import problems_of_server
+    from indexer.engines.elastic.privileges import FOUND, READ, lacking
+    from indexer.engines.opening import connected
+
+    with closing(connected(settings)) as cluster:
+        lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
+        cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
+        version = cluster.version()
+        problems = list(problems_of_server(cluster))
+    about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"
+    hint = "docs/elasticsearch.md has the roles of readers, writers and founders."
+    if set(lacks) & set(READ):
+        yield Check("server", "FAIL", f"{about}; this user lacks {', '.join(lacks)}", hint)
+    elif lacks:
+        yield Check(
+            "server", "WARN", f"{about}; this user lacks {', '.join(lacks)}: no new collections", hint
+        )
+    else:
+        yield Check("server", "OK", about)
+    for problem in problems:
+        yield Check("server", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
+
+
+@guarded("catalog")
+def catalog(settings: Settings) -> Found:
+    from indexer.catalog.database import look
+    from indexer.log import masked
+
+    found = look(settings.database)
+    about = f"schema {found}" if found else "made when it is needed"
+    yield Check("catalog", "OK", f"{masked(settings.database)}, {about}")
+
+
+@guarded("broker")
+def broker(settings: Settings) -> Found:
+    from indexer.log import masked
+    from workers.sending import Sender
+
+    sender = Sender(settings)
+    sender.check()
+    waiting = sum(depth or 0 for depth in sender.depths().values())
+    yield Check("broker", "OK", f"{masked(settings.broker)}; {count(waiting, 'message')} waiting")
