@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 DASHBOARD = json.loads((Path(__file__).parents[2] / "docs" / "grafana.json").read_text(encoding="utf-8"))
 NAME = re.compile(r"\bindexer_\w+")
+LABELS = re.compile(r"\bby \(([\w, ]+)\)|[{,](\w+)=")
 
 
 def samples(web):
@@ -106,6 +107,18 @@ def test_every_query_of_the_dashboard_names_a_figure_that_there_is(web, query):
     named = set(NAME.findall(query))
     assert named
     assert {name for name in named if name not in there and name not in typed} == set()
+
+
+UNSEEN = ("indexer_queue_messages{", "indexer_drift{")  # without a broker, and with nothing new
+
+
+@pytest.mark.parametrize("query", [query for query in asked() if not query.startswith(UNSEEN)])
+def test_every_query_of_the_dashboard_names_labels_that_there_are(web, query):
+    web.get("/api/search", params={"q": "ice"})
+    names = set(NAME.findall(query))
+    there = {label for name, labels in samples(web) if name in names for label, _ in labels}
+    wanted = {one for found in LABELS.findall(query) for one in re.split(", ?", "".join(found))}
+    assert wanted <= there | ({"le"} if "_bucket" in query else set())
 
 
 def test_the_dashboard_has_its_panels_side_by_side():
