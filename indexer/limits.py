@@ -12,7 +12,7 @@ class GateLimits:
     Attributes:
         gain: In one of the figures that tell better from worse; less is not worth another space.
         context, siblings, gold: How much lower it may be.
-        silhouette, npmi: The same; topics waver by so much from start to start.
+        silhouette, npmi: The same, means of several fits; they still waver by .02 from start to start.
         without_topic, likeness: How much higher.
         neighbours, search: Share of the nearest ten that must stay: below it, saved searches answer something else.
         churn: Share of the documents that may change their topic.

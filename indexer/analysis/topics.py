@@ -189,18 +189,17 @@ class Space:
         )
 
 
-def fit(sample: Sample, number: int | None = None) -> TopicFit:
+def fit(sample: Sample, number: int | None = None, *, starts: Sequence[int] = range(STARTS)) -> TopicFit:
     """Fit topics to a sample; the same sample gives the same fit.
 
     Args:
         number: How many topics; None chooses by silhouette. Never more than there are documents.
+        starts: Numbers of the random starts of K-means to choose from; others give somewhat other topics.
     """
     space = Space.of(sample)
     number = space.number(number)
     one = _one_per_document(sample)
-    found = [
-        _clusters(space.points, sample.weights, number, start=start, steps=STEPS) for start in range(STARTS)
-    ]
+    found = [_clusters(space.points, sample.weights, number, start=start, steps=STEPS) for start in starts]
     # By silhouette, not by tightness: tight clusters may cut a topic in two and leave two others together.
     return space.fit(max(found, key=lambda clusters: _silhouette(space.points, clusters[1], one))[0])
 

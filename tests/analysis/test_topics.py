@@ -33,6 +33,13 @@ def test_the_same_sample_gives_the_same_fit():
     assert one.reach == two.reach
 
 
+def test_of_several_starts_the_most_distinct_is_kept():
+    sample, _ = made_sample(noise=0.5)
+    alone = [fit(sample, 7, starts=[start]).silhouette for start in range(3)]
+    assert len(set(alone)) > 1
+    assert fit(sample, 7, starts=range(3)).silhouette == max(alone)
+
+
 def test_fit_takes_the_number_that_was_asked_for():
     sample, _ = made_sample()
     assert len(fit(sample, 5)) == 5
