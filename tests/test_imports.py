@@ -1,4 +1,4 @@
-"""Imports point one way: cli, web, collection ► workers ► trainer ► models ► the rest of indexer."""
+"""Imports point one way: cli ► web ► collection ► workers ► trainer ► models ► the rest of indexer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ MAY_IMPORT = {
     "indexer": {"indexer"},
     "models": {"models", "indexer"},
     "trainer": {"trainer", "models", "indexer"},
-    "workers": OURS,
-    **dict.fromkeys(OUTER, OURS),
+    "workers": OURS - {"indexer.cli", "indexer.web"},
+    "indexer.collection": OURS - {"indexer.cli", "indexer.web"},
+    "indexer.web": OURS - {"indexer.cli"},
+    "indexer.cli": OURS,
 }
 FILES = sorted(
     path for top in ("indexer", "models", "trainer", "workers") for path in (ROOT / top).rglob("*.py")

@@ -12,8 +12,9 @@ from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, limit_option
 from indexer.cli.finders import Topics
-from indexer.cli.text import bold, clean, print_json, say, table
+from indexer.cli.text import bold, print_json, say, table
 from indexer.cli.work import working
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from trainer.evaluation.choices import Outcome

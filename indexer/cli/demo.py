@@ -11,10 +11,11 @@ from indexer.cli import phrases as phrases_command
 from indexer.cli import search, show
 from indexer.cli.app import App, command, pass_app, program
 from indexer.cli.index import show_report
-from indexer.cli.text import bold, count, dim, say
+from indexer.cli.text import bold, dim, say
 from indexer.cli.topics import listing
 from indexer.cli.topics import why as topics_why
 from indexer.cli.work import working
+from indexer.wording import count
 
 if TYPE_CHECKING:
     from indexer.cli.opened import OpenedCollection

@@ -10,8 +10,9 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.finders import topics_option
-from indexer.cli.text import count, duration, print_json, say, warn
+from indexer.cli.text import print_json, say, warn
 from indexer.cli.work import working
+from indexer.wording import count, duration
 
 if TYPE_CHECKING:
     from indexer.enrich import EnrichReport

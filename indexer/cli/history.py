@@ -7,8 +7,8 @@ from dataclasses import asdict
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, duration, print_json, say, table
-from indexer.cli.times import moment
+from indexer.cli.text import print_json, say, table
+from indexer.wording import clean, duration, moment
 
 
 @command()

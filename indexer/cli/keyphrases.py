@@ -12,7 +12,8 @@ from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.reading import reading_options
 from indexer.cli.show import marked_text
-from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.text import print_json, say, table
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from indexer.readers import ReadOptions

@@ -11,7 +11,8 @@ import click
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.filters import filter_options
-from indexer.cli.text import clean, dim, indented, marked, print_json, say, table
+from indexer.cli.text import dim, indented, marked, print_json, say, table
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from indexer.engines.base import Filter

@@ -12,8 +12,9 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.reading import reading_options, sources_argument
-from indexer.cli.text import count, duration, near, print_json, say
+from indexer.cli.text import near, print_json, say
 from indexer.cli.work import working
+from indexer.wording import count, duration
 
 if TYPE_CHECKING:
     from indexer.answers import Plan

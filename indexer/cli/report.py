@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from indexer.cli.app import App, command, pass_app
-from indexer.cli.text import say, size
+from indexer.cli.text import say
+from indexer.wording import size
 
 
 @command()

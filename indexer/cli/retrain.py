@@ -10,9 +10,10 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.gate import judgement
-from indexer.cli.text import clean, print_json, say, warn
+from indexer.cli.text import print_json, say, warn
 from indexer.cli.train.shared import Duration, seed_option
 from indexer.cli.work import working
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from trainer.retrain.run import RetrainReport

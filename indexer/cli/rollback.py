@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say
+from indexer.cli.text import print_json, say
 from indexer.cli.work import working
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from indexer.rollback import RollbackReport

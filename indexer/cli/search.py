@@ -14,20 +14,18 @@ from indexer.cli.filters import filter_options
 from indexer.cli.text import (
     INDENT,
     bold,
-    clean,
     colours,
-    count,
     dim,
     facts,
     indent,
     indented,
     mark,
     marked,
-    percent,
     print_json,
     say,
     table,
 )
+from indexer.wording import clean, count, percent
 
 if TYPE_CHECKING:
     from indexer.answers import Reason

@@ -9,7 +9,8 @@ import click
 
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import bold, clean, dim, facts, indented, marked, near, percent, print_json, say
+from indexer.cli.text import bold, dim, facts, indented, marked, near, print_json, say
+from indexer.wording import clean, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

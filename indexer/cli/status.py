@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, count, duration, facts, near, print_json, say, size, table
-from indexer.cli.times import moment
+from indexer.cli.text import facts, near, print_json, say, table
+from indexer.wording import clean, count, duration, moment, size
 
 if TYPE_CHECKING:
     from indexer.answers import Status, WorkStatus

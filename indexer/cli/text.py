@@ -1,4 +1,4 @@
-"""How output looks: columns, wrapping, marks, numbers. Plain text; colours only where they are seen."""
+"""How output looks: columns, wrapping, marks. Plain text; colours only where they are seen."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
+from indexer.wording import clean
+
 NARROW, WIDE = 60, 120  # output is laid out for a terminal of this size at least and at most
 PIPED = 100  # columns when nobody knows
 GAP = "  "
 INDENT = "    "
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
 def colours() -> bool:
@@ -65,15 +65,6 @@ def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
         parts += [clean(text[at:start], keep_lines=True), mark(clean(text[start:end]))]
         at = end
     return "".join([*parts, clean(text[at:], keep_lines=True)])
-
-
-def clean(text: str, *, keep_lines: bool = False) -> str:
-    """Without control characters, which could move the cursor or turn the text around."""
-    if text.isprintable():
-        return text
-    if keep_lines:
-        return "\n".join(_UNPRINTABLE.sub(" ", line) for line in text.split("\n"))
-    return _UNPRINTABLE.sub(" ", text)
 
 
 def near(message: str) -> str:
@@ -155,39 +146,6 @@ def table(
 def facts(rows: Iterable[tuple[str, str]], *, margin: int = 0) -> str:
     """Names and values, one under the other."""
     return table([(dim(name), value) for name, value in rows], margin=margin)
-
-
-# -- words and numbers --------------------------------------------------------------------------------------
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """``1 topic``, ``1,200 topics``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def size(number: float) -> str:
-    """Bytes as people say them: ``12.3 MB``."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} bytes" if unit == "bytes" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
-
-
-def duration(seconds: float) -> str:
-    """``0.4 s``, ``41 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 # -- printing -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from indexer.cli.app import App, command, pass_app
-from indexer.cli.text import count
+from indexer.wording import count
 
 
 def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:

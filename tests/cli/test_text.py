@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from indexer import wording
 from indexer.cli import text
 
 
@@ -76,7 +77,7 @@ def test_overlapping_and_impossible_marks(spans, shown):
 
 
 def test_control_characters_do_not_reach_the_terminal():
-    assert text.clean("a\x1b[2Jb\u202ec\n") == "a [2Jb c "
+    assert wording.clean("a\x1b[2Jb\u202ec\n") == "a [2Jb c "
     assert text.marked("x\x1b]0;title\x07y\nz", []) == "x ]0;title y\nz"
 
 
@@ -92,18 +93,18 @@ def test_control_characters_do_not_reach_the_terminal():
     ],
 )
 def test_duration(seconds, shown):
-    assert text.duration(seconds) == shown
+    assert wording.duration(seconds) == shown
 
 
 @pytest.mark.parametrize(
     ("number", "shown"), [(0, "0 bytes"), (999, "999 bytes"), (12_345_678, "12.3 MB"), (5e12, "5.0 TB")]
 )
 def test_size(number, shown):
-    assert text.size(number) == shown
+    assert wording.size(number) == shown
 
 
 def test_count_knows_one_and_many():
-    assert [text.count(n, "topic") for n in (0, 1, 1200)] == ["0 topics", "1 topic", "1,200 topics"]
+    assert [wording.count(n, "topic") for n in (0, 1, 1200)] == ["0 topics", "1 topic", "1,200 topics"]
 
 
 def test_paths_below_the_current_folder_are_shown_as_typed(tmp_path):

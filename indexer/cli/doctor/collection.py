@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from indexer.cli.app import App
 from indexer.cli.doctor.checks import Check, Found, guarded
-from indexer.cli.text import count, size
+from indexer.wording import count, size
 
 if TYPE_CHECKING:
     from indexer.collection import Collection

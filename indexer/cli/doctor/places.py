@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from indexer.cli.doctor.checks import Check, Found, guarded
-from indexer.cli.text import count
+from indexer.wording import count
 
 if TYPE_CHECKING:
     from indexer.settings import Settings

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.generations.opened import opened
-from indexer.cli.text import clean, print_json, say, size, table
-from indexer.cli.times import moment
+from indexer.cli.text import print_json, say, table
+from indexer.wording import clean, moment, size
 
 
 @command("list")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indexer.cli.app import App, command, is_there, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.text import print_json, say, table
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from indexer.settings import Settings

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table
-from indexer.cli.times import moment
+from indexer.cli.text import print_json, say, table
+from indexer.wording import clean, moment, told
 
 if TYPE_CHECKING:
     from indexer.answers import TopicEvent, TopicHistory
@@ -59,30 +59,3 @@ def events_table(events: Sequence[TopicEvent], topic_id: str) -> str:
         for event, what in zip(events, told(events, topic_id), strict=True)
     ]
     return table(rows, head=("when", "by", "what happened", "name"))
-
-
-def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
-    """What happened, one sentence for each event."""
-    went_on = {event.entry.run for event in events if event.entry.kind == "kept"}
-    gone = False
-    for event in events:
-        entry = event.entry
-        leaves = entry.old_id == topic_id != entry.new_id
-        heir = f"{entry.new_id} '{entry.label}'"
-        likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
-        if entry.kind == "renamed":
-            what = "named by hand"
-        elif entry.kind == "kept":
-            what = "came back" if gone else "kept"
-        elif entry.kind == "born":
-            what = "found for the first time"
-        elif entry.new_id is None:
-            what = "retired"
-        elif entry.kind == "hand":
-            what = f"merged into {heir} by hand" if leaves else f"{entry.old_id} merged into it by hand"
-        elif leaves:
-            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {heir}"
-        else:
-            what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
-        gone = leaves and entry.run not in went_on
-        yield what + likeness

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say, table
+from indexer.cli.text import print_json, say, table
+from indexer.wording import clean
 
 if TYPE_CHECKING:
     from indexer.records import Topic

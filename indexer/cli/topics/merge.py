@@ -6,8 +6,9 @@ import click
 
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, count, print_json, say
+from indexer.cli.text import print_json, say
 from indexer.cli.work import working
+from indexer.wording import clean, count
 
 
 @command()

@@ -6,7 +6,8 @@ import click
 
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import clean, print_json, say
+from indexer.cli.text import print_json, say
+from indexer.wording import clean
 
 
 @command()

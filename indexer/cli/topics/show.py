@@ -8,8 +8,9 @@ import click
 
 from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import bold, clean, dim, facts, percent, print_json, say, table
+from indexer.cli.text import bold, dim, facts, print_json, say, table
 from indexer.cli.topics.history import events_table
+from indexer.wording import clean, percent
 
 if TYPE_CHECKING:
     from indexer.answers import TopicDetails

@@ -14,11 +14,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from indexer.cli.text import clean, count, duration, percent, size
-from indexer.cli.times import moment
 from indexer.exports import KINDS
 from indexer.web.access import COOKIE, Visitor, new_cookie
 from indexer.web.served import Served
+from indexer.wording import clean, count, duration, moment, percent, size
 
 Pairs = Sequence[tuple[str, str]]
 

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from indexer.cli.topics.history import told
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.topic_map import Spot
@@ -17,6 +16,7 @@ from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.rendering import link, page
 from indexer.web.served import Served, Shared
+from indexer.wording import told
 
 router = APIRouter(include_in_schema=False)
 

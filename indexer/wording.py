@@ -1,0 +1,87 @@
+"""Numbers, times and events in the words of people; on the command line and on the page alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from indexer.answers import TopicEvent
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+def clean(text: str, *, keep_lines: bool = False) -> str:
+    """Without control characters, which could move the cursor or turn the text around."""
+    if text.isprintable():
+        return text
+    if keep_lines:
+        return "\n".join(_UNPRINTABLE.sub(" ", line) for line in text.split("\n"))
+    return _UNPRINTABLE.sub(" ", text)
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """``1 topic``, ``1,200 topics``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def size(number: float) -> str:
+    """Bytes as people say them: ``12.3 MB``."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} bytes" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """``0.4 s``, ``41 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def moment(at: datetime | None) -> str:
+    """``2026-03-01 09:35``, in local time."""
+    if at is None:
+        return ""
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return f"{aware.astimezone():%Y-%m-%d %H:%M}"
+
+
+def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
+    """What happened, one sentence for each event."""
+    went_on = {event.entry.run for event in events if event.entry.kind == "kept"}
+    gone = False
+    for event in events:
+        entry = event.entry
+        leaves = entry.old_id == topic_id != entry.new_id
+        heir = f"{entry.new_id} '{entry.label}'"
+        likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
+        if entry.kind == "renamed":
+            what = "named by hand"
+        elif entry.kind == "kept":
+            what = "came back" if gone else "kept"
+        elif entry.kind == "born":
+            what = "found for the first time"
+        elif entry.new_id is None:
+            what = "retired"
+        elif entry.kind == "hand":
+            what = f"merged into {heir} by hand" if leaves else f"{entry.old_id} merged into it by hand"
+        elif leaves:
+            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {heir}"
+        else:
+            what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
+        gone = leaves and entry.run not in went_on
+        yield what + likeness
