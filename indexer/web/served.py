@@ -47,14 +47,15 @@ class ServedCollection(Collection):
         return "encoder" in self.__dict__
 
     def warm(self) -> None:
-        """Load the encoder in a thread, before somebody has to wait for it."""
+        """Load the encoder and the tagger in a thread, before somebody has to wait for them."""
         threading.Thread(target=self._load, name="warm", daemon=True).start()
 
     def _load(self) -> None:
         try:
             _ = self.encoder
+            _ = self._preparer
         except IndexerError as error:
-            logger.error("encoder_not_loaded", reason=str(error), hint=error.hint)
+            logger.error("not_warm", reason=str(error), hint=error.hint)
 
     def _open_again(self) -> None:
         with self._lock:
