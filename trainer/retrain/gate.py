@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -68,6 +68,11 @@ class Report:
         """The first reason, and how many more there are."""
         more = f" And {len(self.reasons) - 1} more." if len(self.reasons) > 1 else ""
         return f"{self.reasons[0]}{more}" if self.reasons else ""
+
+    @property
+    def gains(self) -> str:
+        """What is surely better, in numbers; empty when nothing is."""
+        return _shown(check for check in self.checks if check.verdict == "better")
 
     @property
     def context(self) -> float:
@@ -147,8 +152,11 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
 
 
 def _no_gain(checks: Sequence[Check]) -> str:
-    shown = [f"{c.name}: {c.old:.3f} before, {c.new:.3f} now" for c in checks if c.may_gain]
-    return f"Nothing is surely better ({'; '.join(shown)})."
+    return f"Nothing is surely better ({_shown(check for check in checks if check.may_gain)})."
+
+
+def _shown(checks: Iterable[Check]) -> str:
+    return "; ".join(f"{c.name}: {c.old:.3f} before, {c.new:.3f} now" for c in checks)
 
 
 def _paired(name: str, fault: str, old: Floats, new: Floats, loss: float, gain: float) -> Check:

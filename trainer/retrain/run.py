@@ -446,7 +446,8 @@ class Retrainer:
         report.verdict, report.bundle = "swapped", name
         if read_ranker(live) and not read_ranker(bundle):
             report.notes.append(NO_RANKER.format(live=self._registry.address(live)))
-        report.reason = f"{name} has taken over as generation {report.generation}."
+        gains = f" ({said})" if (said := report.judged[name].gains) else ""
+        report.reason = f"{name} has taken over as generation {report.generation}{gains}."
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

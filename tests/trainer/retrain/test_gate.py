@@ -40,6 +40,7 @@ def test_a_sure_gain_is_accepted() -> None:
         pytest.approx(0.475),
         "0.365 or more",
     )
+    assert report.gains == "masked phrase found in another text: 0.375 before, 0.475 now"
 
 
 def test_no_gain_is_refused_though_nothing_is_worse() -> None:
