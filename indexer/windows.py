@@ -144,12 +144,21 @@ def _cut_all(
     for document, ready in zip(documents, prepared, strict=True):
         texts += [document.content[s.start : s.end] for s in ready.sentences]
     counts = iter(encoder.count_tokens(texts))
+    packed: list[tuple[int, int, int]] = []  # document, start, end
     for number, (document, ready) in enumerate(zip(documents, prepared, strict=True)):
         pieces: list[tuple[int, int, int]] = []  # start, end, word pieces
         for sentence in ready.sentences:
             tokens = next(counts)
             pieces += _fit(encoder, document.content, sentence.start, sentence.end, tokens, ready.mentions)
-        yield from _pack(number, document.content, pieces, mentions[number], encoder.window_tokens)
+        packed += [(number, *window) for window in _pack(document.content, pieces, encoder.window_tokens)]
+    # Where white space is pieces too, together they are more than the sum.
+    together = encoder.count_tokens([documents[number].content[start:end] for number, start, end in packed])
+    windows: list[list[tuple[int, int, int]]] = [[] for _ in documents]
+    for (number, start, end), tokens in zip(packed, together, strict=True):
+        content, inside = documents[number].content, prepared[number].mentions
+        windows[number] += _fit(encoder, content, start, end, tokens, inside)
+    for number, found in enumerate(windows):
+        yield from _handed_out(number, found, mentions[number])
 
 
 def _fit(
@@ -179,14 +188,8 @@ def _middle(content: str, start: int, end: int, mentions: Sequence[Mention]) -> 
     return centre
 
 
-def _pack(
-    number: int,
-    content: str,
-    pieces: Sequence[tuple[int, int, int]],
-    mentions: Sequence[Mention],
-    limit: int,
-) -> Iterator[_Cut]:
-    """Join neighbouring pieces while they fit; then hand out the mentions."""
+def _pack(content: str, pieces: Sequence[tuple[int, int, int]], limit: int) -> list[tuple[int, int]]:
+    """Join neighbouring pieces while they fit."""
     windows: list[list[int]] = []  # [start, end, tokens]
     for start, end, tokens in pieces:
         # Word-piece counts add up only where the join is not inside a word.
@@ -196,6 +199,13 @@ def _pack(
             windows[-1][2] += tokens
         else:
             windows.append([start, end, tokens])
+    return [(start, end) for start, end, _ in windows]
+
+
+def _handed_out(
+    number: int, windows: Sequence[tuple[int, int, int]], mentions: Sequence[Mention]
+) -> Iterator[_Cut]:
+    """Each mention to the window that it begins in."""
     at = 0
     for start, end, _ in windows:
         inside = []

@@ -47,6 +47,27 @@ def test_a_sentence_longer_than_a_window_is_halved_until_it_fits(encoder):
     assert max(sizes) <= encoder.window_tokens
 
 
+class ByteLevel(HashEncoder):
+    """White space is pieces too, and a word without a space before it is two: counts of sentences do not add up."""
+
+    def count_tokens(self, texts):
+        return [len(re.findall(r"\w+|\n", text)) + text[:1].isalnum() for text in texts]
+
+    def encode(self, windows):
+        assert max(self.count_tokens([window.text for window in windows])) <= self.window_tokens
+        return super().encode(windows)
+
+
+@pytest.mark.parametrize("between", [" ", "\n\n"])
+def test_windows_fit_where_counts_of_sentences_do_not_add_up(between):
+    words = [f"w{i}" for i in range(66)]
+    text = between.join(" ".join(words[at : at + 11]) for at in range(0, 66, 11))
+    document, encoder = Document("d", text), ByteLevel()
+    encoded = encode_documents(encoder, [document], [prepare(document, words=11)])[0]
+    assert " ".join(window.text for window in encoder.windows).split() == words
+    assert [group[0].phrase for group in encoded.phrases] == words[::3]
+
+
 def test_a_phrase_is_the_mean_of_its_mentions(encoder):
     document = Document("d", "sun moon sun")
     ready = Prepared((Sentence(0, 12),), (Mention(0, 3, "sun"), Mention(4, 8, "moon"), Mention(9, 12, "sun")))
