@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,21 +146,37 @@ def _cut_all(
     for document, ready in zip(documents, prepared, strict=True):
         texts += [document.content[s.start : s.end] for s in ready.sentences]
     counts = iter(encoder.count_tokens(texts))
-    packed: list[tuple[int, int, int]] = []  # document, start, end
+    windows: list[tuple[int, int, int]] = []  # document, start, end
     for number, (document, ready) in enumerate(zip(documents, prepared, strict=True)):
         pieces: list[tuple[int, int, int]] = []  # start, end, word pieces
         for sentence in ready.sentences:
             tokens = next(counts)
             pieces += _fit(encoder, document.content, sentence.start, sentence.end, tokens, ready.mentions)
-        packed += [(number, *window) for window in _pack(document.content, pieces, encoder.window_tokens)]
-    # Where white space is pieces too, together they are more than the sum.
-    together = encoder.count_tokens([documents[number].content[start:end] for number, start, end in packed])
-    windows: list[list[tuple[int, int, int]]] = [[] for _ in documents]
-    for (number, start, end), tokens in zip(packed, together, strict=True):
+        windows += [(number, *window) for window in _pack(document.content, pieces, encoder.window_tokens)]
+    if not _adds_up(encoder):
+        windows = list(_counted_anew(encoder, documents, prepared, windows))
+    for number, found in groupby(windows, key=itemgetter(0)):
+        yield from _handed_out(number, [(start, end) for _, start, end in found], mentions[number])
+
+
+def _adds_up(encoder: Encoder) -> bool:
+    """Whether sentences that are joined have as many pieces as each by itself: not where white space is pieces too."""
+    one, other, both = encoder.count_tokens(["A day.", "A night.", "A day.\n\nA night."])
+    return one + other == both
+
+
+def _counted_anew(
+    encoder: Encoder,
+    documents: Sequence[Document],
+    prepared: Sequence[Prepared],
+    windows: Sequence[tuple[int, int, int]],
+) -> Iterator[tuple[int, int, int]]:
+    """The same windows, and parts of those that are too long after all."""
+    counts = encoder.count_tokens([documents[number].content[start:end] for number, start, end in windows])
+    for (number, start, end), tokens in zip(windows, counts, strict=True):
         content, inside = documents[number].content, prepared[number].mentions
-        windows[number] += _fit(encoder, content, start, end, tokens, inside)
-    for number, found in enumerate(windows):
-        yield from _handed_out(number, found, mentions[number])
+        for first, last, _ in _fit(encoder, content, start, end, tokens, inside):
+            yield number, first, last
 
 
 def _fit(
@@ -203,11 +221,11 @@ def _pack(content: str, pieces: Sequence[tuple[int, int, int]], limit: int) -> l
 
 
 def _handed_out(
-    number: int, windows: Sequence[tuple[int, int, int]], mentions: Sequence[Mention]
+    number: int, windows: Sequence[tuple[int, int]], mentions: Sequence[Mention]
 ) -> Iterator[_Cut]:
     """Each mention to the window that it begins in."""
     at = 0
-    for start, end, _ in windows:
+    for start, end in windows:
         inside = []
         while at < len(mentions) and mentions[at].start < end:
             # A mention longer than half a window may be cut; its first part speaks for it.
