@@ -57,7 +57,7 @@ def simckp(
 
     settings = app.settings()
     order = Order(name, silver, bart, steps or 0, seed, licence, settings.tagger, settings.threads)
-    with working(app) as progress:
+    with working(app, lines=True) as progress:
         base = Registry(settings.home).get(settings.bundle)
         bundle = train_simckp(
             base, lambda: encoder_of(settings), data, order, home=settings.home, progress=progress
