@@ -30,7 +30,7 @@ from models.weights import HEADS, read_heads
 from trainer.adapters import adapter_of
 from trainer.loop import TrainConfig
 from trainer.retrain.gate import Report
-from trainer.retrain.run import RetrainOptions
+from trainer.retrain.report import RetrainOptions
 from trainer.train import Order, Sources, train_bundle
 
 LIVE, UNTRAINED = "minilm-phrases", "minilm-base"

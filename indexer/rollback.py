@@ -160,11 +160,13 @@ class Rollback:
         number = to or self._begun(live) or self._replaced(live)
         found = {one.number: one for one in self._generations.all() if one.state != "unfinished"}
         if number not in found or (number != live and number not in self._catalog.generations(self._name)):
-            can = [str(n) for n in sorted(found) if n != live] or ["none"]
+            can = [str(n) for n in sorted(found) if n != live]
             raise NotFound(
                 f"There is no generation {number} of '{self._name}' to go to." if number
                 else f"Generation {live} of '{self._name}' replaced none: there is no way back from it.",
-                hint=f"Name one of these: indexer rollback --to NUMBER ({', '.join(can)})",
+                hint=f"Name one of these: indexer rollback --to NUMBER ({', '.join(can)})"
+                if can
+                else "There is no other generation. A retrain that takes over makes one.",
             )  # fmt: skip
         self._check_bundle(found[number].bundle)
         return found[number]

@@ -149,7 +149,7 @@ def test_undoing_waits_for_a_retrain_before_it_takes_anything_back(collection, i
     collection.enrich("news", OPTIONS)
     with (
         collection.catalog.lock("main@retrain", "indexer retrain"),
-        pytest.raises(CatalogError, match="is being written by indexer retrain"),
+        pytest.raises(CatalogError, match="are being made or removed by indexer retrain"),
     ):
         collection.undo_enrich("news", OPTIONS)
     collection.catalog.start_run("main", "retrain", {}, detached=True)

@@ -315,7 +315,7 @@ def test_nobody_goes_back_while_a_retrain_or_workers_are_at_it(local):
     with local.open() as collection:
         with (
             collection.catalog.lock("main@retrain", "indexer retrain"),
-            pytest.raises(CatalogError, match="is being written by indexer retrain"),
+            pytest.raises(CatalogError, match="are being made or removed by indexer retrain"),
         ):
             collection.rollback()
         collection.catalog.start_run("main", "index", {}, detached=True)

@@ -162,7 +162,10 @@ def train_bundle(
         licence=order.licence or base.licence,
         adapter={"scale": 1.0},
         trained_on=fingerprint,
-        scores={"held_back": round(steps[-1]["score"] or 0.0, 4)},  # of the weights that are kept: the last
+        scores={
+            "held_back": round(steps[-1]["score"] or 0.0, 4),  # of the weights that are kept: the last
+            "steps": steps[-1]["step"] or 0,
+        },
         heads=tuple(sorted(heads)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )

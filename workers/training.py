@@ -24,7 +24,7 @@ from workers.patience import insist
 from workers.sending import Sender
 
 if TYPE_CHECKING:
-    from trainer.retrain.run import RetrainOptions, RetrainReport
+    from trainer.retrain.report import RetrainOptions, RetrainReport
 
 SLICE = 300.0  # seconds of training or mining before the next message gets its turn
 LINE_EVERY = 60.0  # seconds between two log lines
@@ -72,7 +72,7 @@ def give_up(catalog: Catalog, collection: str) -> list[str]:
 
 def begin(settings: Settings, sender: Sender, collection: str) -> None:
     """Begin a retrain where a collection has drifted: what the schedule asks for."""
-    from trainer.retrain.run import RetrainOptions
+    from trainer.retrain.report import RetrainOptions
 
     options = RetrainOptions(if_drifted=True, budget=seconds_of(settings.retrain_budget) or 0.0)
     try:

@@ -54,6 +54,11 @@ class Run:
     error: str
     started_by: str  # USER@HOST
 
+    @property
+    def was_idle(self) -> bool:
+        """Whether it has found that there is nothing to do."""
+        return self.state == "finished" and self.counts.get("verdict") == "nothing"
+
 
 @dataclass(frozen=True)
 class Letter:

@@ -32,6 +32,14 @@ def watching(collection: str) -> str:
     return f"{collection}@watch"
 
 
+def _held(lock: str) -> str:
+    """What somebody is doing who holds a lock."""
+    name = _collection_of(lock)
+    if lock == retraining(name):
+        return f"Generations of '{name}' are being made or removed"
+    return f"Collection '{name}' is being written"
+
+
 def _collection_of(lock: str) -> str:
     """For people: which collection a lock is of."""
     return lock.partition("@")[0]
@@ -153,7 +161,7 @@ class Locks(Database):
             ).first()
             if row is not None and not is_stale(row, at):
                 raise CatalogError(
-                    f"Collection '{_collection_of(collection)}' is being written by {_holder(row)}.",
+                    f"{_held(collection)} by {_holder(row)}.",
                     hint="Wait until it is done. If that process is gone, its lock ends by itself.",
                     holder=_holder(row),
                 )

@@ -16,7 +16,7 @@ from indexer.cli.work import working
 from indexer.wording import clean
 
 if TYPE_CHECKING:
-    from trainer.retrain.run import RetrainReport
+    from trainer.retrain.report import RetrainReport
 
 REFUSED = 3  # exit code when the gate said no
 NICE = 10  # searches on this machine come first
@@ -56,11 +56,15 @@ def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: A
       indexer retrain --gold examples.jsonl
       indexer retrain --candidate my-encoder --dry-run
     """
-    from trainer.retrain.run import RetrainOptions
+    from trainer.retrain.report import RetrainOptions
 
     if give_up:
         _give_up(app)
         return
+    if asked["candidate"] and asked["budget"]:
+        raise click.UsageError("--candidate trains nothing: there is no --budget for it.")
+    if asked["force"] and asked["if_drifted"]:
+        raise click.UsageError("--force asks for nothing, --if-drifted for something: give one of them.")
     asked["candidate"] = _address(asked["candidate"])
     options = RetrainOptions(**asked)
     with app.collection() as collection:

@@ -44,10 +44,12 @@ if TYPE_CHECKING:
     from indexer.engines.generations import Generation
     from indexer.enrich import EnrichReport
     from indexer.enriching import Enriching
-    from trainer.retrain.run import Retrainer, RetrainOptions, RetrainReport
+    from trainer.retrain.report import RetrainOptions, RetrainReport
+    from trainer.retrain.run import Retrainer
     from workers.crew import Crew
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
+PAST_RUNS = 1_000  # that are looked through: years of nights
 
 
 class Collection(Reading):
@@ -331,9 +333,16 @@ class Collection(Reading):
             return self.encoder
         return load_encoder(bundle, home=settings.home, backend=settings.backend, threads=settings.threads)
 
-    def history(self, limit: int = 20) -> list[Run]:
-        """Retrains and rollbacks, newest first, with their figures."""
-        return self.catalog.runs(self.name, limit, kinds=KINDS)
+    def history(self, limit: int = 20, *, idle: bool = True) -> list[Run]:
+        """Retrains and rollbacks, newest first, with their figures.
+
+        Args:
+            idle: Also retrains that found nothing to do.
+        """
+        if idle:
+            return self.catalog.runs(self.name, limit, kinds=KINDS)
+        runs = self.catalog.runs(self.name, PAST_RUNS, kinds=KINDS)
+        return [run for run in runs if not run.was_idle][:limit]
 
     # -- state ----------------------------------------------------------------------------------------------
 

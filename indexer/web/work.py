@@ -126,7 +126,7 @@ def retrain(served: Served, **wanted: Any) -> Task:
     """Adapt the encoder: here, or by workers where there is a broker."""
 
     def adapt(progress: Progress) -> Result:
-        from trainer.retrain.run import RetrainOptions
+        from trainer.retrain.report import RetrainOptions
 
         options = RetrainOptions(**wanted)
         if served.collection.settings.broker:

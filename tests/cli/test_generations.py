@@ -69,7 +69,7 @@ def test_what_a_retrain_is_building_is_not_removed(run, own, generations):
         with catalog.lock("main@retrain", "indexer retrain"):
             refused = run("generations", "remove", 2, home=own)
             assert refused.exit_code == 1
-            assert "is being written by indexer retrain" in refused.stderr
+            assert "are being made or removed by indexer retrain" in refused.stderr
         begun = catalog.start_run("main", "retrain", {}, detached=True)
         assert "Workers are at a retrain of 'main' since" in run("generations", "remove", 2, home=own).stderr
         assert [one.state for one in generations.all()] == ["live", "unfinished"]
@@ -96,7 +96,7 @@ def test_doctor_removes_nothing_that_is_being_built(run, own, generations):
     ):
         shown = run("doctor", "--remove-unfinished", home=own)
     assert shown.exit_code == 1
-    assert "is being written by indexer retrain" in " ".join(shown.stdout.split())
+    assert "are being made or removed by indexer retrain" in " ".join(shown.stdout.split())
     assert [one.state for one in generations.all()] == ["live", "unfinished"]
 
 

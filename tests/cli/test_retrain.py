@@ -105,12 +105,29 @@ def test_it_tells_of_drift(retrain, run, home):
     assert "drift         0 new and 48 old documents; too few to compare\n" in run("status", home=home).stdout
 
 
-def test_bad_lines_of_labelled_examples_are_warnings(retrain, tmp_path):
+def test_bad_lines_of_labelled_examples_are_named_first_and_last(retrain, tmp_path):
+    file = tmp_path / "gold.jsonl"
+    mention = '{"mention": "the [[robot %d]] moves", "label": "thing"}\n'
+    file.write_text('{"query": "robot"}\n' + "".join(mention % number for number in range(10)))
+    result = retrain("--gold", file, "--dry-run")
+    said = f'{file}:1: "documents" is missing. Found: query.'
+    assert result.exit_code == 0
+    assert result.stderr.startswith(said)
+    assert f"Warning: {said}" in result.stderr
+
+
+def test_labelled_examples_of_which_none_can_be_used_stop_it_at_once(retrain, tmp_path):
     file = tmp_path / "gold.jsonl"
     file.write_text('{"query": "robot"}\n')
-    result = retrain("--gold", file, "--dry-run")
-    assert f'Warning: {file}:1: "documents" is missing. Found: query.' in result.stderr
-    assert result.exit_code == 0
+    result = retrain("--gold", file)
+    assert result.exit_code == 1
+    assert f'{file}: no line of it can be used. {file}:1: "documents" is missing.' in result.stderr
+    assert "generation" not in result.stdout
+
+
+@pytest.mark.parametrize("asked", [("--force", "--if-drifted"), ("--candidate", BASE, "--budget", "1m")])
+def test_what_makes_no_sense_together_is_refused(retrain, asked):
+    assert retrain(*asked).exit_code == 2
 
 
 def test_a_candidate_may_be_named_by_a_folder(retrain, tmp_path, monkeypatch):

@@ -46,8 +46,10 @@ def test_help_loads_nothing_heavy(args):
     assert done.stderr.strip() == "[]"
 
 
-PLAIN = CLI.parent / "plain.py"  # the page has it too; it keeps the same rule
-FILES = [*sorted(path for path in CLI.rglob("*.py") if path.name not in INSIDE), PLAIN]
+SHARED = [
+    CLI.parent / name for name in ("plain.py", "wording.py")
+]  # the page has them too; they keep the same rule
+FILES = [*sorted(path for path in CLI.rglob("*.py") if path.name not in INSIDE), *SHARED]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CLI.parent)))
@@ -58,7 +60,7 @@ def test_modules_of_commands_import_only_click_at_the_top(path):
             tops |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             tops |= {f"{node.module}.{alias.name}" for alias in node.names}
-    ours = {name for name in tops if name == "indexer.plain" or name.startswith("indexer.cli.")}
+    ours = {name for name in tops if name.startswith(("indexer.plain", "indexer.wording.", "indexer.cli."))}
     assert {name.split(".")[0] for name in tops - ours} - set(sys.stdlib_module_names) <= {"click"}
 
 

@@ -133,7 +133,7 @@ def test_a_topic_is_renamed(client):
 
 
 def test_a_retrain_is_asked_for_with_its_options(client, monkeypatch):
-    from trainer.retrain.run import RetrainReport
+    from trainer.retrain.report import RetrainReport
 
     asked = []
 

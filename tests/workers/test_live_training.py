@@ -13,7 +13,7 @@ from small_parts import PlainPreparer
 from workers_site import PATIENCE, Site, articles, written
 
 from indexer.collection import Collection
-from trainer.retrain.run import RetrainOptions
+from trainer.retrain.report import RetrainOptions
 from workers import training
 
 pytestmark = needs("elasticsearch-8.19")  # with the other tests of workers

@@ -11,7 +11,7 @@ from indexer.collection import Collection
 from indexer.errors import CatalogError, SettingsError
 from indexer.progress import Paused
 from models.registry import SHIPPED, Registry
-from trainer.retrain.run import RetrainOptions
+from trainer.retrain.report import RetrainOptions
 from workers import training
 from workers.training import Slice
 
@@ -124,7 +124,7 @@ def test_what_no_worker_is_at_can_be_given_up(collection, steps):
     run = collection.begin_retrain(RetrainOptions()).run
     with (
         collection.catalog.lock("main@retrain", "indexer worker"),
-        pytest.raises(CatalogError, match="is being written by indexer worker"),
+        pytest.raises(CatalogError, match="are being made or removed by indexer worker"),
     ):
         training.give_up(collection.catalog, "main")
     assert training.give_up(collection.catalog, "main") == [run]

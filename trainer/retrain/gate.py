@@ -146,8 +146,8 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
     ]  # fmt: skip
     worse = sorted((c for c in checks if c.verdict == "worse"), key=lambda c: c.fault != FLAT)
     reasons = [check.reason for check in worse]
-    if not reasons and not any(check.verdict == "better" for check in checks):
-        reasons = [_no_gain(checks)]
+    if all(check.verdict == "kept" for check in checks if check.may_gain):
+        reasons.append(_no_gain(checks))
     return Report(tuple(checks), tuple(reasons))
 
 

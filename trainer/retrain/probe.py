@@ -130,6 +130,23 @@ class Probe:
         )
 
 
+def check_enough(documents: int, share: int) -> None:
+    """Look whether a collection is large enough to set some of it aside.
+
+    Args:
+        share: One document in so many is.
+
+    Raises:
+        NotEnoughData: It is not.
+    """
+    if documents // share < LEAST_DOCUMENTS:
+        raise NotEnoughData(
+            f"The collection has {documents:,} documents; {LEAST_DOCUMENTS * share} are needed: one in {share} is "
+            "set aside to judge an encoder by.",
+            hint="Index more documents first.",
+        )
+
+
 def make_probe(documents: Sequence[Document], tagger: str) -> Probe:
     """Freeze these documents.
 

@@ -12,15 +12,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any
 
 from indexer.catalog.entries import BundleEntry, Run, RunState
 from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
-from indexer.drift import Drift, measure
+from indexer.drift import measure
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
@@ -39,10 +39,8 @@ from trainer.retrain import gold
 from trainer.retrain.gate import Report
 from trainer.retrain.judging import Judge
 from trainer.retrain.prune import is_candidate, prune, prune_encoders
+from trainer.retrain.report import RetrainOptions, RetrainReport
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
-
-if TYPE_CHECKING:
-    from trainer.retrain.adapt import Method
 
 SNAPSHOT_DOCUMENTS = 20_000
 MOST_DEATHS = 3  # of workers in a row, after which a retrain is given up
@@ -53,79 +51,12 @@ NO_RANKER = (
     "Keyphrases are chosen without a ranker now: that of {live} knows the vectors of its encoder alone. Train one on the "
     "new encoder: indexer train simckp."
 )
+FEW = 30  # steps of a training, which hardly change an encoder
+UNCHANGED = "The collection has not changed since the last retrain"
+REFUSED = ", which was refused. With a longer --budget or another --method it is asked anew."
 ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
-Verdict = Literal[
-    "swapped", "nothing", "refused", "accepted", "paused"
-]  # accepted: a dry run would have swapped
 
 logger = get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class RetrainOptions:
-    """What is wanted.
-
-    Attributes:
-        budget: Seconds for the trainings together; 0 = as long as they take.
-        dry_run: Stop before the next generation is built.
-        force: Train though nothing has changed, and take over whatever the gate says.
-        if_drifted: Train only where the collection has drifted, or has grown by very much.
-        gold: Labelled examples that decide too.
-        candidate: A bundle that is there: judge it, and train nothing. Its name or its folder.
-    """
-
-    method: Method = "both"
-    budget: float = 0.0
-    dry_run: bool = False
-    force: bool = False
-    seed: int = 0
-    if_drifted: bool = False
-    gold: Path | None = None
-    candidate: str = ""
-
-    @property
-    def files(self) -> list[str]:
-        """What is read from the disk of whoever does it."""
-        folder = [self.candidate] if Path(self.candidate).is_absolute() else []
-        return [*([str(self.gold.absolute())] if self.gold else []), *folder]
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, for the catalog."""
-        return {**vars(self), "gold": str(self.gold.absolute()) if self.gold else ""}
-
-    @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Self:
-        """The reverse of `as_json`; what else is said is ignored."""
-        given = {one.name: said[one.name] for one in fields(cls)}
-        return cls(**{**given, "gold": Path(given["gold"]) if given["gold"] else None})
-
-
-@dataclass
-class RetrainReport:
-    """What a retrain did."""
-
-    verdict: Verdict = "nothing"
-    run: str = ""
-    reason: str = ""  # one sentence
-    resumed: bool = False  # it went on with one that was killed, or is one more slice
-    bundle: str = ""  # that is live now
-    judged: dict[str, Report] = field(default_factory=dict)  # candidate ► what the gate said
-    drift: Drift | None = None  # where it was asked for
-    notes: list[str] = field(default_factory=list)  # what was left out, and what did not go on
-    generation: int = 0  # that is live now; 0 when none was made
-    fit: str = ""  # of its topics: the run that made it
-    replaced: int = 0
-    replaced_fit: str = ""  # what a way back needs
-    seconds: float = 0.0
-
-    def counts(self) -> dict[str, Any]:
-        """Plain data, for the catalog and for programs."""
-        return {
-            **vars(self),
-            "judged": {name: report.as_json() for name, report in self.judged.items()},
-            "drift": asdict(self.drift) if self.drift else None,
-            "seconds": round(self.seconds, 1),
-        }
 
 
 class Retrainer:
@@ -244,8 +175,8 @@ class Retrainer:
             raise QueryError(f"'{options.candidate}' is the encoder of '{self._name}' already.")
         if options.force or options.candidate:
             return report, asked
-        if self._done_before(asked):
-            report.reason = "The collection has not changed since the last retrain."
+        if last := self._done_before(asked):
+            report.reason = UNCHANGED + (REFUSED if last.counts.get("verdict") == "refused" else ".")
         elif options.if_drifted:
             report.drift = measure(self._engine, self._catalog, self._name)
             if not report.drift.worth_a_retrain(self._settings.drift):
@@ -258,19 +189,20 @@ class Retrainer:
     def _live(self) -> Bundle:
         return self._registry.get(self._settings.bundle)
 
-    def _done_before(self, asked: Mapping[str, Any]) -> bool:
-        """Whether the last retrain that ended was asked the same of the same documents."""
+    def _done_before(self, asked: Mapping[str, Any]) -> Run | None:
+        """The last retrain that ended, if it was asked the same of the same documents."""
         past = self._catalog.runs(self._name, PAST, kinds=("retrain",))
         last = next((r for r in past if r.state == "finished" and not r.options.get("candidate")), None)
         if last is None or _what(last.options) != _what(asked):
-            return False
-        return last.counts.get("verdict") != "nothing" or bool(asked["if_drifted"])
+            return None
+        return last if last.counts.get("verdict") != "nothing" or asked["if_drifted"] else None
 
     def _start(self, report: RetrainReport, asked: Mapping[str, Any], lock: Lock) -> None:
         """Record that it begins, or that it goes on with one that was killed."""
-        last = next(iter(self._catalog.runs(self._name, 1, kinds=("retrain",))), None)
+        past = self._catalog.runs(self._name, PAST, kinds=("retrain",))
+        last = next((run for run in past if not run.was_idle), None)
         if last and last.state == "interrupted" and last.options == asked:
-            report.run, report.resumed = last.id, True
+            report.run, report.resumed, report.seconds = last.id, True, last.counts.get("seconds", 0.0)
             self._catalog.resume_run(last.id, lock)
             begun = f"{last.started_at:%Y-%m-%d %H:%M} UTC"
             self._progress(f"note: Goes on with the retrain of {begun}, which was stopped.", 0, None)
@@ -347,9 +279,7 @@ class Retrainer:
                 self._catalog.detach_run(report.run, report.counts())
             else:
                 kind: RunState = "failed" if isinstance(error, Exception) else "interrupted"
-                self._catalog.finish_run(
-                    report.run, kind, report.counts(), str(error) or type(error).__name__
-                )
+                self._catalog.finish_run(report.run, kind, report.counts(), _why(error))
             raise
         report.seconds = time.perf_counter() - start
         if report.verdict == "paused":
@@ -380,7 +310,8 @@ class Retrainer:
         for bundle in self._candidates(options, live, judge, folder):
             name = self._registry.address(bundle)
             found[name] = bundle
-            report.judged[name] = judge.judge(bundle, kept=None if options.candidate else folder)
+            report.judged[name] = judge.judge(bundle, kept=folder)
+            report.notes += _too_short(bundle, options)
             self._remember(name, bundle, live, report.judged[name])
         best = _best(report.judged, force=options.force)
         return found[best] if best else None
@@ -484,6 +415,18 @@ class Retrainer:
 def _is_away(error: IndexerError) -> bool:
     """Whether it is the catalog that cannot be used, and nobody who holds a lock in it."""
     return isinstance(error, CatalogError) and "holder" not in error.facts
+
+
+def _why(error: BaseException) -> str:
+    return "Stopped by hand." if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+
+
+def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
+    """A note where the budget has ended before much could be learned."""
+    steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
+    if not 0 < steps < FEW:
+        return []
+    return [f"{bundle.name}: the budget was enough for {steps} steps. More can be learned of a longer one."]
 
 
 def _what(asked: Mapping[str, Any]) -> dict[str, Any]:

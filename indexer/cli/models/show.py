@@ -44,6 +44,8 @@ def show(app: App, name: str, as_json: bool) -> None:
         checks = [Check(**check) for check in judged["checks"]]
         say("")
         say(judgement(name, Report(tuple(checks), tuple(judged["reasons"]))))
+        for reason in judged["reasons"]:
+            say(reason)
 
 
 def _about(bundle: Bundle, row: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -40,7 +40,7 @@ class Judgement:
 def operations(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """How the collection is."""
     collection = served.collection
-    history = collection.history(RUNS)
+    history = collection.history(RUNS, idle=False)
     return page(
         request, served, reader, "operations.html",
         status=collection.status(),

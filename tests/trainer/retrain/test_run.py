@@ -25,7 +25,8 @@ from models.bundle import write_bundle
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
 from trainer.retrain.judging import Judge
-from trainer.retrain.run import Retrainer, RetrainOptions
+from trainer.retrain.report import RetrainOptions
+from trainer.retrain.run import Retrainer
 
 BASE = "minilm-base"
 
@@ -240,7 +241,7 @@ def test_what_is_deleted_leaves_the_probe(collection, trained, indexed):
 def test_a_second_retrain_is_told_who_is_at_work(collection, trained):
     with (
         collection.catalog.lock("main@retrain", "indexer retrain"),
-        pytest.raises(CatalogError, match="is being written by indexer retrain"),
+        pytest.raises(CatalogError, match="are being made or removed by indexer retrain"),
     ):
         collection.retrain(RetrainOptions())
 
@@ -265,7 +266,7 @@ def test_too_little_data_is_a_refusal_with_its_sentence(collection, trained, mon
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 50)
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
-    assert report.reason.startswith("15 documents have phrases; 50 are needed to judge an encoder.")
+    assert report.reason.startswith("The collection has 60 documents; 200 are needed: one in 4 is set aside")
 
 
 def test_an_encoder_that_gives_no_numbers_is_refused_even_by_force(collection, trained, monkeypatch):
@@ -398,6 +399,42 @@ def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monk
     assert (report.verdict, report.run, report.resumed) == ("swapped", stopped.id, True)
     assert [stage for stage in told if stage.startswith("note: Goes on with the retrain of ")]
     assert [run.state for run in collection.history()] == ["finished"]
+
+
+def test_a_night_with_nothing_to_do_does_not_keep_it_from_going_on(collection, trained, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            collection.retrain(RetrainOptions())
+    (stopped,) = collection.history()
+    assert collection.retrain(RetrainOptions(if_drifted=True)).verdict == "nothing"
+    assert [run.id for run in collection.history(idle=False)] == [stopped.id]
+    report = collection.retrain(RetrainOptions())
+    assert (report.verdict, report.run) == ("swapped", stopped.id)
+
+
+def test_what_was_refused_says_how_it_is_asked_anew(collection, no_better):
+    assert collection.retrain(RetrainOptions()).verdict == "refused"
+    again = collection.retrain(RetrainOptions())
+    assert (again.verdict, "With a longer --budget" in again.reason) == ("nothing", True)
+    assert collection.retrain(RetrainOptions(budget=60.0)).verdict == "refused"
+
+
+def test_one_that_was_stopped_by_hand_says_so(collection, trained, monkeypatch):
+    monkeypatch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        collection.retrain(RetrainOptions())
+    assert [(run.state, run.error) for run in collection.history()] == [("interrupted", "Stopped by hand.")]
+
+
+def test_only_another_network_is_timed(collection, trained, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "trainer.retrain.judging.speed", lambda *_: 0.5
+    )  # perhaps because the machine is busy
+    write_bundle(replace(Registry(collection.settings.home).get(BASE), window_tokens=99), tmp_path / "other")
+    other = collection.retrain(RetrainOptions(candidate=str(tmp_path / "other"), dry_run=True))
+    assert other.reason == "It is slower: 0.500; it must be 0.800 or more."
+    assert collection.retrain(RetrainOptions()).verdict == "swapped"
 
 
 def test_a_changed_collection_begins_anew(collection, trained, monkeypatch, tmp_path):
