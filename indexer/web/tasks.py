@@ -119,7 +119,7 @@ class Tasks:
             task.state, task.error = "failed", f"{error} {error.hint}".strip()
         except Stopped:
             task.state, task.error = "stopped", "The server was stopped. The same again goes on."
-        except Exception:
+        except Exception:  # of one task: the others behind it are still done
             logger.exception("task_failed", task=task.id, kind=task.kind)
             task.state, task.error = "failed", "It could not be done. The log says why."
         task.ended = datetime.now(UTC)

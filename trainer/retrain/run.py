@@ -31,6 +31,7 @@ from indexer.progress import Paused, Progress, no_progress
 from indexer.runs import check_live
 from indexer.settings import Settings
 from indexer.succession import Recipe, Succession, as_in, building, complete
+from indexer.wording import count
 from models.bundle import Bundle
 from models.fetching import packed
 from models.ranker import read_ranker
@@ -426,7 +427,9 @@ def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
     steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
     if not 0 < steps < FEW:
         return []
-    return [f"{bundle.name}: the budget was enough for {steps} steps. More can be learned of a longer one."]
+    return [
+        f"{bundle.name}: the budget was enough for {count(steps, 'step')}. More can be learned of a longer one."
+    ]
 
 
 def _what(asked: Mapping[str, Any]) -> dict[str, Any]:
