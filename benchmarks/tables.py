@@ -40,6 +40,8 @@ class Measurement:
         file: The beginning of its name.
         validate: The beginning of the name of a file for ``--validate``.
         columns: Metrics to show; all where empty.
+        also: The option that names further bundles for this table; empty: none.
+        finders: Other ways to find topics, a row of each.
         adapted: The encoder that is adapted to the file, without labels, and measured too; empty: none.
         general: Whether other texts are lessons too.
     """
@@ -49,6 +51,8 @@ class Measurement:
     options: tuple[str, ...] = ()
     validate: str = ""
     columns: tuple[str, ...] = ()
+    also: str = ""
+    finders: tuple[str, ...] = ()
     adapted: str = ""
     general: bool = False
 
@@ -64,17 +68,27 @@ TASKS = (
     Measurement("keyphrases", "semeval2010_full", validate="inspec_valid", columns=F1),
     Measurement("keyphrases", "krapivin", validate="inspec_valid", columns=F1),
     *(
-        Measurement("keyphrases", file, ("--protocol", "simckp"), columns=APART)
+        Measurement("keyphrases", file, ("--protocol", "simckp"), columns=APART, also="rankers")
         for file in ("inspec_test", "krapivin", "kp20k_test")
     ),
-    Measurement("phrases", "bird"),
-    Measurement("phrases", "ppdb_filtered"),
-    Measurement("phrases", "ppdb."),
+    Measurement("phrases", "bird", also="alone"),
+    Measurement("phrases", "ppdb_filtered", also="alone"),
+    Measurement("phrases", "ppdb.", also="alone"),
     Measurement("texts", "stackoverflow", adapted=UNTRAINED),
     Measurement("texts", "googlenews_ts", adapted=UNTRAINED),
-    Measurement("topics", "arxiv_sample600", ("--topics", "10"), columns=TOPICS),
-    Measurement("topics", "arxiv_abstracts", ("--limit", "3000"), columns=TOPICS),
-    Measurement("topics", "20newsgroups", ("--limit", "4000", "--topics", "20"), columns=TOPICS),
+    Measurement(
+        "topics", "arxiv_sample600", ("--topics", "10"), columns=TOPICS, finders=("pntm:10", "documents:10")
+    ),
+    Measurement(
+        "topics", "arxiv_abstracts", ("--limit", "3000"), columns=TOPICS, finders=("pntm", "documents")
+    ),
+    Measurement(
+        "topics",
+        "20newsgroups",
+        ("--limit", "4000", "--topics", "20"),
+        columns=TOPICS,
+        finders=("pntm:20", "documents:20"),
+    ),
     Measurement("search", "arxiv_abstracts", ("--limit", "3000")),
 )
 
@@ -103,7 +117,15 @@ def _options() -> argparse.Namespace:
     names = sorted({one.task for one in TASKS})
     parser.add_argument("--data", type=Path, required=True, help="folder; files are found below it by name")
     parser.add_argument("--only", type=lambda text: text.split(","), default=names, help=",".join(names))
-    parser.add_argument("--bundles", type=lambda text: text.split(","), default=[UNTRAINED, TRAINED])
+    parser.add_argument(
+        "--bundles", type=lambda text: text.split(","), default=[UNTRAINED, TRAINED], help="of every table"
+    )
+    parser.add_argument(
+        "--rankers", type=lambda text: text.split(","), default=[], help="of indexer train simckp"
+    )
+    parser.add_argument(
+        "--alone", type=lambda text: text.split(","), default=[], help="of indexer train phrase-bert"
+    )
     parser.add_argument(
         "--trainings", type=int, default=0, help="adapt to each set of entities and of texts, N seeds"
     )
@@ -120,9 +142,12 @@ def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
         return
     validation = _find(options.data, one.validate) if one.validate else None
     more = ["--validate", str(validation)] if validation else []
-    answers = {
-        bundle: _evaluate(one, data, bundle, more, options.home) for bundle in dict.fromkeys(options.bundles)
-    }
+    bundles = [*options.bundles, *(getattr(options, one.also) if one.also else ())]
+    answers = {bundle: _evaluate(one, data, bundle, more, options.home) for bundle in dict.fromkeys(bundles)}
+    for finder in one.finders:  # the last of the same options counts
+        for bundle in options.bundles:
+            answer = _evaluate(one, data, bundle, [*more, "--topics", finder], options.home)
+            answers[bundle]["rows"][f"indexer, {finder}"] = answer["rows"]["indexer"]
     if one.adapted and options.trainings:
         more = ["--adapt", str(options.trainings), "--steps", str(options.steps)]
         if one.general:

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from contract_rows import DIMS
+from contract_rows import DIMS, axis, between, document, keyphrase, mined
 from services.asking import asked_for
 from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
@@ -89,3 +89,30 @@ def engine(opened: Opened) -> Engine:
 def generations(opened: Opened) -> Generations:
     """The generations of the empty collection: one."""
     return opened.generations
+
+
+@pytest.fixture
+def energy(engine: Engine) -> Engine:
+    """Six small documents about energy and law."""
+    engine.store(
+        [
+            document(
+                "a", "The heat pump runs in winter.", "Heating", lang="en", year=2019, tags=["home", "heat"]
+            ),
+            document("b", "A pump moves water; heat is lost.", "Water", lang="en", year=2021, tags=["home"]),
+            document("c", "Steuerrecht für Wärmepumpen", "Recht", lang="de", year=2020, date="2020-05-01"),
+            document("d", "Running costs of solar panels", "Solar", lang="en", year=2021, date="2021-02-03"),
+            document("e", "The naïve café owner pays tax.", "Tax law", price=9.5, open=True),
+            document("f", "Nothing here.", "", lang="fr", price=10, open=False),
+        ]
+    )
+    engine.write_mined(
+        [
+            mined("a", axis(0), topics=(("t-000001", 0.9),), keyphrases=(keyphrase("Heat pump"),)),
+            mined("b", between(0, 1, 60), topics=(("t-000001", 0.5), ("t-000002", 0.2))),
+            mined("c", between(0, 1, 30), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("heat pump"),)),
+            mined("d", axis(1), keyphrases=(keyphrase("solar panel"), keyphrase("cost"))),
+            mined("e", axis(2), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("tax law"),)),
+        ]
+    )  # "f" is stored, not mined
+    return engine

@@ -7,57 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from contract_rows import ROUNDING, absent, axis, between, document, keyphrase, mention, mined, phrase
+from contract_asking import found, under, words
+from contract_rows import ROUNDING, axis, between, document, keyphrase, mention, mined, phrase
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.errors import MappingMismatch, QueryError
-from indexer.records import Refinement
-
-
-def words(*texts: str, **options) -> WordQuery:
-    return WordQuery(tuple(Clause(text) for text in texts), **options)
-
-
-def found(engine, query: WordQuery, *filters: Filter) -> set[str]:
-    ranking = engine.search(SearchRequest(words=query, filters=filters)).words
-    assert ranking.total == len(ranking.ids)
-    assert all(first >= second for first, second in pairwise(ranking.scores))
-    return set(ranking.ids)
-
-
-def under(engine, *filters: Filter) -> list[str]:
-    """Ids of the documents that filters let through."""
-    return list(engine.search(SearchRequest(filters=filters)).words.ids)
-
-
-@pytest.fixture
-def energy(engine):
-    """Six small documents about energy and law."""
-    engine.store(
-        [
-            document(
-                "a", "The heat pump runs in winter.", "Heating", lang="en", year=2019, tags=["home", "heat"]
-            ),
-            document("b", "A pump moves water; heat is lost.", "Water", lang="en", year=2021, tags=["home"]),
-            document("c", "Steuerrecht für Wärmepumpen", "Recht", lang="de", year=2020, date="2020-05-01"),
-            document("d", "Running costs of solar panels", "Solar", lang="en", year=2021, date="2021-02-03"),
-            document("e", "The naïve café owner pays tax.", "Tax law", price=9.5, open=True),
-            document("f", "Nothing here.", "", lang="fr", price=10, open=False),
-        ]
-    )
-    engine.write_mined(
-        [
-            mined("a", axis(0), topics=(("t-000001", 0.9),), keyphrases=(keyphrase("Heat pump"),)),
-            mined("b", between(0, 1, 60), topics=(("t-000001", 0.5), ("t-000002", 0.2))),
-            mined("c", between(0, 1, 30), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("heat pump"),)),
-            mined("d", axis(1), keyphrases=(keyphrase("solar panel"), keyphrase("cost"))),
-            mined("e", axis(2), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("tax law"),)),
-        ]
-    )  # "f" is stored, not mined
-    return engine
-
 
 # -- words -------------------------------------------------------------------------------------------------
 
@@ -466,67 +422,3 @@ def test_marks_fit_in_any_text(engine, parts):
         assert piece.text in (text if piece.field == "text" else text[:20])
         assert set(marked(piece)) <= {"pump", "Pümp"}
         assert all(first[1] <= second[0] for first, second in pairwise(piece.marks))
-
-
-# -- absent keyphrases -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def guessed(energy):
-    """ "a" and "b" have keyphrases that do not stand in them."""
-    energy.write_mined(
-        [
-            mined("a", axis(0), keyphrases=(keyphrase("Heat pump"), absent("Air conditioning"))),
-            mined("b", axis(1), keyphrases=(absent("fluid mechanics"), absent("solar cooling"))),
-        ]
-    )
-    return energy
-
-
-def test_absent_keyphrases_are_searched_when_they_have_a_weight(guessed):
-    assert found(guessed, words("conditioning")) == set()
-    assert found(guessed, words("conditioning", absent=0.5)) == {"a"}
-    # One word here, the other in the text: the document has both.
-    assert found(guessed, words("water", "mechanic", absent=0.5)) == {"b"}
-    # A weight far below that of the text: who says it in the text comes first.
-    ranked = guessed.search(SearchRequest(words=words("solar", absent=0.01))).words
-    assert ranked.ids == ("d", "b")
-
-
-def test_no_phrase_reaches_from_one_absent_keyphrase_into_the_next(guessed):
-    def of(text):
-        return found(guessed, WordQuery((Clause(text, "phrase"),), absent=1.0))
-
-    assert of("fluid mechanics") == {"b"}
-    assert of("mechanics solar") == set()
-
-
-def test_an_absent_keyphrase_keeps_no_document_out(guessed):
-    query = WordQuery((Clause("pump"), Clause("mechanics", negated=True)), absent=1.0)
-    assert found(guessed, query) == {"a", "b"}
-
-
-def test_absent_keyphrases_are_counted_and_filtered_apart(guessed):
-    assert under(guessed, Filter("keyphrase", "=", "air conditioning")) == []
-    assert under(guessed, Filter("absent_keyphrase", "=", "AIR conditioning")) == ["a"]
-    answer = guessed.search(SearchRequest(facets=("keyphrase", "absent_keyphrase")))
-    assert dict(answer.facets["absent_keyphrase"]) == {
-        "Air conditioning": 1,
-        "fluid mechanics": 1,
-        "solar cooling": 1,
-    }
-    assert "Air conditioning" not in dict(answer.facets["keyphrase"])
-    [stored] = guessed.documents(["a"])
-    assert [(k.text, k.present) for k in stored.keyphrases] == [
-        ("Heat pump", True),
-        ("Air conditioning", False),
-    ]
-
-
-def test_words_of_absent_keyphrases_go_with_them(guessed):
-    guessed.refine([Refinement("a", (absent("ventilation"),), (), {}, "r2")])
-    guessed.store([document("b", "Another text.")])
-    guessed.catch_up()
-    assert found(guessed, words("conditioning", absent=1.0)) == set()
-    assert found(guessed, words("ventilation", absent=1.0)) == {"a"}
-    assert found(guessed, words("mechanics", absent=1.0)) == set()
