@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from indexer.vectors import Floats
 
 if TYPE_CHECKING:
     from indexer.analysis.ranker import Ranker
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

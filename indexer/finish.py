@@ -25,14 +25,13 @@ from indexer.analysis.topics import Sample, TopicFit, vote
 from indexer.batches import batches
 from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
 from indexer.catalog.repository import Catalog
-from indexer.encoding import Floats
 from indexer.engines.base import Engine, SearchRequest
 from indexer.errors import NotFound
 from indexer.fits import NamedFit, live_fit, saved_fit
 from indexer.progress import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
 from indexer.sampling import shuffled
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 SAMPLE_DOCUMENTS = 3_000  # a fit learns from so many; more change no topic and cost memory
 SAMPLE_PHRASES = 16  # of each sampled document, the best ones

@@ -20,8 +20,8 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Engine, Refused
 from indexer.errors import IndexerError, InputError
 from indexer.log import get_logger
-from indexer.records import Document, MentionRow, MinedDocument, Prepared, phrase_id
-from indexer.windows import EncodedDocument, encode_documents
+from indexer.records import Document, EncodedDocument, MentionRow, MinedDocument, Prepared, phrase_id
+from indexer.windows import encode_documents
 
 CHUNK = 64  # documents encoded in one call
 PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)

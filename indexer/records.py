@@ -15,6 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.vectors import Floats
+
 Vector = NDArray[np.float32]  # unit length, [dims]
 MetaValue = str | int | float | bool | list[str]
 
@@ -95,6 +97,30 @@ class Prepared:
     sentences: tuple[Sentence, ...]
     mentions: tuple[Mention, ...]
     parts: tuple[Mention, ...] = ()
+
+
+@dataclass(frozen=True)
+class EncodedDocument:
+    """A document in vectors.
+
+    Attributes:
+        vector: float32 [dims], the token-weighted mean of its windows, unit length.
+        phrases: Its distinct phrases, in order of first appearance; each with its mentions.
+        vectors: float32 [phrases, dims], the mean over the mentions of each phrase, unit length.
+        attention: float32 [phrases], attention received, summed over the mentions of each phrase
+            (SEKE 2022, equations 9 to 11).
+        relevance: float32 [phrases], how well each speaks for the document; see `indexer.encoding.Encoder.relevance`.
+        sentences: The sentence of each phrase's first mention.
+        own: float32 [phrases], the share of its mentions that are candidates of their own, not parts of longer ones.
+    """
+
+    vector: Floats
+    phrases: tuple[tuple[Mention, ...], ...]
+    sentences: tuple[Sentence, ...]
+    vectors: Floats
+    attention: Floats
+    relevance: Floats
+    own: Floats
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
 from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.catalog.turns import ledger_of
-from indexer.encoding import Encoder, Floats
+from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.opening import open_generations
@@ -38,7 +38,7 @@ from indexer.pipeline import Pipeline, RunReport
 from indexer.progress import Progress, no_progress
 from indexer.records import Topic
 from indexer.settings import Settings
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 CHUNK = 256  # documents copied at once
 SAMPLE = 3_000  # documents by which the live topics are carried over into the new space

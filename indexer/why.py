@@ -9,13 +9,13 @@ import numpy as np
 from indexer.analysis.topics import Placement
 from indexer.answers import Reason, Vote, Why
 from indexer.catalog import Catalog
-from indexer.encoding import Floats
 from indexer.engines.base import Engine
 from indexer.errors import NotFound
 from indexer.fits import NamedFit, live_fit
 from indexer.records import Topic
 from indexer.search import SearchResults
 from indexer.text import stemmed
+from indexer.vectors import Floats
 
 REASONS = 3  # phrases that explain a hit
 

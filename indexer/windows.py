@@ -9,37 +9,13 @@ from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
-from indexer.encoding import Encoder, Encoding, Floats, Window
-from indexer.records import Document, Mention, Prepared, Sentence
+from indexer.encoding import Encoder, Encoding, Window
+from indexer.records import Document, EncodedDocument, Mention, Prepared, Sentence
 from indexer.text.spans import with_parts
+from indexer.vectors import unit
 
 LONGEST_MENTION = 400  # characters; only a bound for looking back, nothing is lost beyond it
-
-
-@dataclass(frozen=True)
-class EncodedDocument:
-    """A document in vectors.
-
-    Attributes:
-        vector: float32 [dims], the token-weighted mean of its windows, unit length.
-        phrases: Its distinct phrases, in order of first appearance; each with its mentions.
-        vectors: float32 [phrases, dims], the mean over the mentions of each phrase, unit length.
-        attention: float32 [phrases], attention received, summed over the mentions of each phrase
-            (SEKE 2022, equations 9 to 11).
-        relevance: float32 [phrases], how well each speaks for the document; see `Encoder.relevance`.
-        sentences: The sentence of each phrase's first mention.
-        own: float32 [phrases], the share of its mentions that are candidates of their own, not parts of longer ones.
-    """
-
-    vector: Floats
-    phrases: tuple[tuple[Mention, ...], ...]
-    sentences: tuple[Sentence, ...]
-    vectors: Floats
-    attention: Floats
-    relevance: Floats
-    own: Floats
 
 
 @dataclass(frozen=True)
@@ -127,13 +103,6 @@ def _assemble(
 def _sentence_of(sentences: Sequence[Sentence], mention: Mention) -> Sentence:
     """The sentence that the mention begins in; sentences are in ascending order."""
     return sentences[max(0, bisect_right(sentences, mention.start, key=lambda s: s.start) - 1)]
-
-
-def unit(vectors: NDArray[np.floating]) -> Floats:
-    """Scale the last axis to length 1; a zero vector stays zero."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scaled: Floats = (vectors / np.maximum(length, 1e-12)).astype(np.float32)
-    return scaled
 
 
 def _cut_all(

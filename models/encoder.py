@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from indexer.analysis.ranker import Ranker
 from indexer.encoding import Encoding, Window
 from models.backends import Backend, Batch, Floats, Ints, Output
 from models.bundle import Bundle
 from models.pooling import Span, normalised, pool, sums, touched
-from models.ranker import read_ranker
 from models.tokens import WordPieces
 from models.weights import KEYPHRASES, read_heads
 
@@ -23,14 +23,18 @@ MENTION_PIECES = 30  # of an entity, at most; LUKE's tokenizer cuts there too
 
 
 class WindowEncoder:
-    """Implements `indexer.encoding.Encoder` over any backend. Thread-safe for reading."""
+    """Implements `indexer.encoding.Encoder` over any backend. Thread-safe for reading.
 
-    def __init__(self, bundle: Bundle, backend: Backend) -> None:
+    Args:
+        ranker: What the bundle has learned of keyphrases; None does without.
+    """
+
+    def __init__(self, bundle: Bundle, backend: Backend, ranker: Ranker | None = None) -> None:
         self._bundle = bundle
         self._backend = backend
         self._words = WordPieces(bundle.base_folder / "tokenizer.json")
         self._weights = read_heads(bundle).get(KEYPHRASES)
-        self.ranker = read_ranker(bundle)
+        self.ranker = ranker
         self._phrases: OrderedDict[str, Floats] = OrderedDict()  # least recently used first
         self._lock = threading.Lock()
 

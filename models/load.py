@@ -9,6 +9,7 @@ from models.bundle import Bundle
 from models.calibrate import chosen_backend
 from models.encoder import WindowEncoder
 from models.hardware import physical_cores
+from models.ranker import read_ranker
 from models.registry import Registry
 
 
@@ -32,4 +33,5 @@ def run_bundle(bundle: Bundle, *, home: Path, backend: str = "auto", threads: in
     """The encoder of a bundle that need not be in the home; see `load_encoder`."""
     threads = threads or physical_cores()
     chosen = chosen_backend(bundle, home, threads) if backend == "auto" else backend
-    return WindowEncoder(bundle, make_backend(bundle, chosen, home=home, threads=threads))
+    made = make_backend(bundle, chosen, home=home, threads=threads)
+    return WindowEncoder(bundle, made, read_ranker(bundle))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from indexer.analysis.ranker import Ranker
-from indexer.encoding import Encoding, Floats, Window
-from indexer.windows import unit
+from indexer.encoding import Encoding, Window
+from indexer.vectors import Floats, unit
 
 WORD = re.compile(r"\w+")
 

@@ -16,10 +16,10 @@ from theft import steal_locks
 from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.collection import Collection
-from indexer.encoding import Floats
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable
 from indexer.succession import Recipe, Succession, complete
+from indexer.vectors import Floats
 
 
 class OtherEncoder(HashEncoder):

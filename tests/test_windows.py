@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records import Document, Mention, Prepared, Sentence
-from indexer.windows import encode_documents, unit
+from indexer.vectors import unit
+from indexer.windows import encode_documents
 
 
 def prepare(document: Document, words: int = 7) -> Prepared:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from indexer.analysis.kmeans import kmeans
-from indexer.windows import unit
+from indexer.vectors import unit
 from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import cluster_contrast

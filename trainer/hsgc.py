@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from indexer.analysis.documents import number_of_clusters
 from indexer.analysis.kmeans import kmeans
 from indexer.errors import NotEnoughData
-from indexer.windows import unit
+from indexer.vectors import unit
 from models.network import Network
 from models.tokens import WordPieces
 from trainer.losses import global_centres, local_centres, nt_xent

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.windows import unit
+from indexer.vectors import unit
 
 SUBSTITUTED = 0.2  # of the word pieces
 DROPPED = 0.1

@@ -14,10 +14,9 @@ from itertools import pairwise
 import numpy as np
 
 from indexer.analysis.ranker import Ranker, Recombined, Vocabulary
-from indexer.encoding import Floats
 from indexer.records import Document, Keyphrase, MentionRow, StoredDocument, phrase_id
 from indexer.text import normal_form, stemmed
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 POOL = 200  # candidates that are ranked for a document
 MOST = 20_000  # keyphrases of a vocabulary, the most frequent ones

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from indexer.analysis.topics import Sample, TopicFit, fit, means
-from indexer.encoding import Floats
+from indexer.vectors import Floats
 
 MOST_DOCUMENTS = 3_000  # by which a number is chosen
 SEED = 20240520

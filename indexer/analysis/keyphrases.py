@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from indexer.encoding import Floats
-from indexer.records import Keyphrase, MentionRow
+from indexer.records import EncodedDocument, Keyphrase, MentionRow
 from indexer.text import stemmed
-from indexer.windows import EncodedDocument
+from indexer.vectors import Floats
 
 # Beside 1.0 for attention. Chosen on Inspec's validation part, SemEval-2017 and Krapivin together; each may be half
 # or twice as much without changing a figure by more than half a point.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.cluster import KMeans
 
-    from indexer.encoding import Floats
+    from indexer.vectors import Floats
 
 
 def kmeans(

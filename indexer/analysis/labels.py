@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexer.encoding import Floats
 from indexer.text import stemmed
+from indexer.vectors import Floats
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.encoding import Floats
 from indexer.text import stemmed
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 SAME = 0.5  # at least so alike, or the new topic is a new one
 RELATED = 0.35  # at least so alike, or it has nothing to do with the other

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.encoding import Floats
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 PHRASE_SHARE = 0.5  # of the phrase's vector in a mention's; the rest is its own
 ROUNDS = 5  # of drawing phrases towards those that they are named with; five more change nothing to speak of

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from indexer.analysis.kmeans import kmeans
-from indexer.encoding import Floats
+from indexer.vectors import Floats
 
 DIMS = 50  # principal components kept, as for topics
 SAMPLE = 8_000  # vectors that are fitted on; the shared covariance has 1,275 numbers

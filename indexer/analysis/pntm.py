@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.analysis.topics import Sample, Space, TopicFit, means
-from indexer.encoding import Floats
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 SHARPNESS = 10.0  # what a cosine is multiplied with before the softmax
 NEGATIVES = 5  # other documents for each; the paper's

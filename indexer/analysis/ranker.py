@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.encoding import Floats
-from indexer.records import Document
+from indexer.records import Document, EncodedDocument
 from indexer.text import stemmed
-from indexer.windows import EncodedDocument, unit
+from indexer.vectors import Floats, unit
 
 TEMPERATURE = 0.1  # the paper's
 EARLY = 400  # characters; a phrase that begins here counts half as early as one that begins the document

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.analysis.kmeans import kmeans
-from indexer.encoding import Floats
-from indexer.windows import unit
+from indexer.vectors import Floats, unit
 
 DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are alike within noise
 MAPPED_DIMS = 50  # principal components kept; 50 and 100 are alike within noise, raw is slower

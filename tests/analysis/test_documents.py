@@ -7,7 +7,7 @@ import pytest
 
 from indexer.analysis.documents import fit_documents, number_of_clusters
 from indexer.analysis.topics import Sample, vote
-from indexer.windows import unit
+from indexer.vectors import unit
 
 DIMS = 12
 PHRASES = 4

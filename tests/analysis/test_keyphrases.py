@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from indexer.analysis.keyphrases import base_scores, choose
-from indexer.records import Mention, MentionRow, Place, Sentence, phrase_id
-from indexer.windows import EncodedDocument
+from indexer.records import EncodedDocument, Mention, MentionRow, Place, Sentence, phrase_id
 
 
 def encoded(attention, vectors, starts=None, phrases=None):

@@ -3,7 +3,7 @@ import pytest
 
 from indexer.analysis.pntm import NEGATIVES, ORTHOGONALITY, SHARPNESS, fit, learned, tell
 from indexer.analysis.topics import TopicFit
-from indexer.windows import unit
+from indexer.vectors import unit
 from tests.analysis.test_topics import made_sample
 
 

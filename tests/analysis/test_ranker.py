@@ -17,8 +17,7 @@ from indexer.analysis.ranker import (
     present_clues,
     stems_of,
 )
-from indexer.records import Document, Mention, MentionRow, Place, Sentence
-from indexer.windows import EncodedDocument
+from indexer.records import Document, EncodedDocument, Mention, MentionRow, Place, Sentence
 
 NOTHING = Vocabulary(
     (), (), np.zeros(0, np.float32), np.zeros((0, 2), np.float32), np.zeros((0, 2), np.float32)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from indexer.analysis.topics import Sample, TopicFit, fit, vote
-from indexer.windows import unit
+from indexer.vectors import unit
 
 
 def made_sample(groups=3, documents=20, phrases=5, dims=8, noise=0.15):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.analysis import kmeans as quiet
-from indexer.encoding import Floats
+from indexer.vectors import Floats
 from trainer.evaluation.figures import Figure, repeated
 
 Clusters = NDArray[np.intp]

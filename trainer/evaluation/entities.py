@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from indexer.analysis.linking import Related, coordinated, short_forms, smoothed
 from indexer.analysis.mixture import fit_mixture
 from indexer.batches import batches
-from indexer.encoding import Encoder, Floats, Window
+from indexer.encoding import Encoder, Window
 from indexer.progress import Progress, no_progress
 from indexer.text import normal_form
+from indexer.vectors import Floats
 from trainer.evaluation.clustering import Clusters, kmeans, numbered, scored
 from trainer.evaluation.lines import Line, read_lines
 from trainer.evaluation.table import Published, Table, known

@@ -20,14 +20,15 @@ import numpy as np
 
 from indexer.analysis.keyphrases import choose
 from indexer.batches import batches
-from indexer.encoding import Encoder, Floats
+from indexer.encoding import Encoder
 from indexer.errors import InputError
 from indexer.mining import mined
 from indexer.progress import Progress, no_progress
-from indexer.records import Document, MentionRow
+from indexer.records import Document, EncodedDocument, MentionRow
 from indexer.text import stemmed
 from indexer.text.parallel import PreparePool
-from indexer.windows import EncodedDocument, encode_documents
+from indexer.vectors import Floats
+from indexer.windows import encode_documents
 from trainer.evaluation.figures import Figure
 from trainer.evaluation.lines import Line, read_lines
 from trainer.evaluation.table import Published, Table, known

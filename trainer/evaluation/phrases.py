@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from indexer.batches import batches
-from indexer.encoding import Encoder, Floats
+from indexer.encoding import Encoder
 from indexer.errors import InputError
 from indexer.progress import Progress, no_progress
+from indexer.vectors import Floats
 from trainer.evaluation.classifier import PARTS, Pairs, as_published, by_classifier, by_threshold
 from trainer.evaluation.figures import Figure, repeated
 from trainer.evaluation.lines import Line, read_lines

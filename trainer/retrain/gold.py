@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from indexer.encoding import Encoder, Floats
+from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.errors import InputError
 from indexer.records import Document, Prepared
 from indexer.text import Preparer, normal_form
+from indexer.vectors import Floats
 from indexer.windows import encode_documents
 from trainer.evaluation.entities import Entity, encode_mentions
 from trainer.evaluation.lines import Line, read_usable

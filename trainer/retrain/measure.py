@@ -21,10 +21,11 @@ from indexer.analysis.keyphrases import base_scores
 from indexer.analysis.labels import LabelMaker, PhraseCount
 from indexer.analysis.topics import STARTS, Sample, TopicFit, fit, vote
 from indexer.batches import batches
-from indexer.encoding import Encoder, Floats, Window
+from indexer.encoding import Encoder, Window
 from indexer.errors import LossDiverged
-from indexer.records import Document, Prepared
-from indexer.windows import EncodedDocument, encode_documents, unit
+from indexer.records import Document, EncodedDocument, Prepared
+from indexer.vectors import Floats, unit
+from indexer.windows import encode_documents
 from trainer.evaluation import coherence
 from trainer.retrain.gold import Gold, measure_gold
 from trainer.retrain.probe import Probe

@@ -22,11 +22,12 @@ from indexer.analysis.absent import (
 )
 from indexer.analysis.ranker import Recombined, Vocabulary, present_clues, stems_of
 from indexer.batches import batches
-from indexer.encoding import Encoder, Floats
+from indexer.encoding import Encoder
 from indexer.mining import mined
 from indexer.progress import Progress
-from indexer.records import Document
-from indexer.windows import EncodedDocument, encode_documents, unit
+from indexer.records import Document, EncodedDocument
+from indexer.vectors import Floats, unit
+from indexer.windows import encode_documents
 from trainer.simckp.labels import Labelled
 
 CHUNK = 32  # documents encoded in one call

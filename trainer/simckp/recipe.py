@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from indexer.analysis.ranker import TEMPERATURE, DualEncoder
-from indexer.encoding import Floats
 from indexer.errors import NotEnoughData
+from indexer.vectors import Floats
 from trainer.losses import span_contrast
 from trainer.simckp.examples import Example
 

@@ -9,7 +9,7 @@ from hash_encoder import HashEncoder
 
 from indexer.encoding import Window
 from indexer.errors import InputError
-from indexer.windows import unit
+from indexer.vectors import unit
 from trainer.evaluation.entities import Entity, encode_mentions, evaluate_entities, phrases_and_relations
 from trainer.evaluation.lines import Line
 

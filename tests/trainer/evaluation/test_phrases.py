@@ -9,7 +9,7 @@ import pytest
 from hash_encoder import HashEncoder
 
 from indexer.errors import InputError
-from indexer.windows import unit
+from indexer.vectors import unit
 from trainer.evaluation import classifier
 from trainer.evaluation.phrases import evaluate_phrases, pearson, ranks
 

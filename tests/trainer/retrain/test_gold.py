@@ -10,10 +10,10 @@ import pytest
 from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
 
-from indexer.encoding import Floats
 from indexer.engines.local import LocalEngine
 from indexer.errors import InputError
 from indexer.records import Document
+from indexer.vectors import Floats
 from trainer.retrain import gold
 from trainer.retrain.gold import MENTIONS, QUERIES, fingerprint, measure_gold, read_gold
 
