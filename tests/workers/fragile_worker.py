@@ -6,9 +6,9 @@
 They look after things ten times as often as real ones: what waits in a test is the test.
 
 FRAGILE_SECONDS: that encoding a batch takes. FRAGILE_STEPS: of a training, a fifth of a second each, with a
-checkpoint after each; a slice lasts a second. FRAGILE_FIRST: a batch for which there is a message from the
-beginning. A text with the word "killer" ends the process that encodes it at once, as a crash in native code would;
-one with "tagkiller" the process that tags it.
+checkpoint after each; a slice lasts a second. FRAGILE_FIRST: a batch for which there is a message from the beginning.
+FRAGILE_METRICS: port of the figures. A text with the word "killer" ends the process that encodes it at once, as a
+crash in native code would; one with "tagkiller" the process that tags it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from indexer.catalog import Catalog
 from indexer.settings import load_settings
 from models.registry import Registry
 from workers import maintaining, patience, process, sending, supervisor
+from workers.metrics import shown
 from workers.queues import QUEUES, processes
 
 
@@ -70,7 +71,9 @@ def main(arguments):
         supervisor.FIRST_PAUSE = 0.05
         command = [sys.executable, str(Path(__file__))]
         threads = load_settings().threads or 1
-        supervisor.Supervisor(processes(arguments, None, threads, []), {}, command=command).run()
+        started = processes(arguments, None, threads, [])
+        with shown(os.environ.get("FRAGILE_METRICS", "0")) as places:
+            supervisor.Supervisor(started, places, command=command).run()
         return 0
     import indexer.text.parallel
     import models.load

@@ -10,14 +10,16 @@ import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import services.postgres
 import services.redis
+from prometheus_client.parser import text_string_to_metric_families
 from services.asking import asked_for, needs
 from services.elastic import elasticsearch, no_indices
 from services.guarded import Guarded
-from services.ports import wait_until
+from services.ports import free_port, wait_until
 from workers_site import PATIENCE, Site, articles, written
 
 pytestmark = needs("elasticsearch-8.19")
@@ -77,6 +79,24 @@ def test_documents_go_the_whole_way_through_several_workers(site: Site, tmp_path
     site.check(documents)
     with site.opened() as collection:
         assert [run.state for run in collection.catalog.runs(collection.name)] == ["finished"]
+
+
+def test_one_address_shows_the_figures_of_all_processes(site: Site, tmp_path: Path) -> None:
+    port = free_port()
+    source = written(tmp_path / "a.jsonl", articles(40))
+    with site.workers("prepare", "encode", "encode", metrics=port), site.indexing(source) as running:
+        running.result(PATIENCE)
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+            found = {
+                (sample.name, *sorted(sample.labels.values())): sample.value
+                for one in families
+                for sample in one.samples
+            }
+    for stage in ("prepare", "encode", "write"):
+        assert found["indexer_documents_total", "done", stage] == 40
+    assert found["indexer_batch_documents_sum",] == 40
+    assert found["indexer_encode_seconds_count",] == found["indexer_batch_documents_count",] >= 5
 
 
 def test_a_worker_is_killed_while_it_works(site: Site, tmp_path: Path) -> None:
