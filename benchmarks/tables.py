@@ -1,7 +1,7 @@
 """Measure every table that the data at hand allows, untrained and trained side by side, and write docs/results.md.
 
     python -m benchmarks.tables --data DIR
-    python -m benchmarks.tables --data DIR --only entities --trainings 3
+    python -m benchmarks.tables --data DIR --only entities,texts --trainings 3
 
 Files are known by their names (those of `TASKS`); whatever is not there is left out. Each measurement is one
 `indexer evaluate … --json` in a process of its own. Its answer is kept in build/tables, under a hash of the code and of
@@ -32,6 +32,11 @@ UNTRAINED, TRAINED = "minilm-base", "minilm-phrases"
 GENERAL = ("medical_abstracts", "sotu_paragraphs")  # the other lessons when adapting
 
 
+F1 = ("f1@5", "f1@10", "f1@15")
+APART = ("present_f1@5", "present_f1@m", "absent_f1@5", "absent_f1@m", "absent_recall@50")
+TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_idf", "without_topic")
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One table: a task on a file.
@@ -41,9 +46,10 @@ class Measurement:
         validate: The beginning of the name of a file for ``--validate``.
         columns: Metrics to show; all where empty.
         also: The option that names further bundles for this table; empty: none.
-        finders: Other ways to find topics, a row of each.
+        finders: Other ways to find topics, a row of each with the last encoder.
         adapted: The encoder that is adapted to the file, without labels, and measured too; empty: none.
         general: Whether other texts are lessons too.
+        training: Options of that training.
     """
 
     task: str
@@ -55,11 +61,15 @@ class Measurement:
     finders: tuple[str, ...] = ()
     adapted: str = ""
     general: bool = False
+    training: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """Of its table; no other has the same."""
+        apart = ", in the text and not in it" if self.columns == APART else ""
+        return f"{self.task}: {self.file.strip('.')}{apart}"
 
 
-F1 = ("f1@5", "f1@10", "f1@15")
-APART = ("present_f1@5", "present_f1@m", "absent_f1@5", "absent_f1@m", "absent_recall@50")
-TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_idf", "without_topic")
 TASKS = (
     Measurement("entities", "wnut2017", adapted=TRAINED, general=True),
     Measurement("entities", "bc5cdr", adapted=TRAINED, general=True),
@@ -74,8 +84,8 @@ TASKS = (
     Measurement("phrases", "bird", also="alone"),
     Measurement("phrases", "ppdb_filtered", also="alone"),
     Measurement("phrases", "ppdb.", also="alone"),
-    Measurement("texts", "stackoverflow", adapted=UNTRAINED),
-    Measurement("texts", "googlenews_ts", adapted=UNTRAINED),
+    Measurement("texts", "stackoverflow", adapted=UNTRAINED, training=("--own-layers",)),
+    Measurement("texts", "googlenews_ts", adapted=UNTRAINED, training=("--own-layers",)),
     Measurement(
         "topics", "arxiv_sample600", ("--topics", "10"), columns=TOPICS, finders=("pntm:10", "documents:10")
     ),
@@ -95,17 +105,22 @@ TASKS = (
 
 def main() -> None:
     options = _options()
-    start = time.perf_counter()
-    parts = [part for one in TASKS if one.task in options.only for part in _measured(one, options)]
-    minutes = (time.perf_counter() - start) / 60
-    head = (
-        f"Made by `make tables`: {cpu_model()}, {physical_cores()} cores, {time.strftime('%Y-%m-%d')}, "
-        f"{minutes:.0f} minutes of it new. ± is the spread over seeds, or a bootstrap; `--json` has everything."
-    )
+    for one in TASKS:
+        if any(word in one.heading for word in options.only):
+            for table in _measured(one, options):
+                _put(one, table)
+
+
+def _put(one: Measurement, table: str) -> None:
+    """Write a table into the page, in the order of `TASKS`; all others stay as they are."""
     page = RESULTS.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    RESULTS.write_text(f"{before}{BEGIN}\n{head}\n{''.join(parts)}\n{END}{after}", encoding="utf-8")
+    inside, _, after = rest.partition(END)
+    head, *old = inside.split("\n### ")
+    tables = {part.partition("\n")[0]: part.partition("\n")[2].strip() for part in old} | {one.heading: table}
+    parts = [f"### {other.heading}\n\n{tables[other.heading]}" for other in TASKS if other.heading in tables]
+    body = "\n\n".join([head.strip(), *parts])
+    RESULTS.write_text(f"{before}{BEGIN}\n{body}\n\n{END}{after}", encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
@@ -114,9 +129,13 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    names = sorted({one.task for one in TASKS})
     parser.add_argument("--data", type=Path, required=True, help="folder; files are found below it by name")
-    parser.add_argument("--only", type=lambda text: text.split(","), default=names, help=",".join(names))
+    parser.add_argument(
+        "--only",
+        type=lambda text: text.split(","),
+        default=[""],
+        help="tables whose heading has one of these in it; the others stay as they are",
+    )
     parser.add_argument(
         "--bundles", type=lambda text: text.split(","), default=[UNTRAINED, TRAINED], help="of every table"
     )
@@ -144,16 +163,16 @@ def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
     more = ["--validate", str(validation)] if validation else []
     bundles = [*options.bundles, *(getattr(options, one.also) if one.also else ())]
     answers = {bundle: _evaluate(one, data, bundle, more, options.home) for bundle in dict.fromkeys(bundles)}
-    for finder in one.finders:  # the last of the same options counts
-        for bundle in options.bundles:
-            answer = _evaluate(one, data, bundle, [*more, "--topics", finder], options.home)
-            answers[bundle]["rows"][f"indexer, {finder}"] = answer["rows"]["indexer"]
+    last = bundles[-1]
+    for finder in one.finders:  # the last one of the same options counts
+        answer = _evaluate(one, data, last, [*more, "--topics", finder], options.home)
+        answers[last]["rows"][f"indexer, {finder}"] = answer["rows"]["indexer"]
     if one.adapted and options.trainings:
-        more = ["--adapt", str(options.trainings), "--steps", str(options.steps)]
+        more = ["--adapt", str(options.trainings), "--steps", str(options.steps), *one.training]
         if one.general:
             general = [found for name in GENERAL if (found := _find(options.data, name))]
             more += [part for path in general for part in ("--corpus", str(path))]
-        name = f"{one.adapted}, adapted ({options.trainings} trainings)"
+        name = f"{one.adapted}, adapted, trainings: {options.trainings}"
         answers[name] = _evaluate(one, data, one.adapted, more, options.home)
     yield _rendered(one, data, answers)
 
@@ -205,10 +224,8 @@ def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) 
     lines = [columns, ["---"] * len(columns), *([row.get(key, "") for key in columns] for row in rows)]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options])
-    title = (
-        f"{one.task}: {one.file.strip('.')}{', in the text and not in it' if one.columns == APART else ''}"
-    )
-    return f"\n### {title}\n\n`{command}`. Protocol: {first['protocol']}.\n\n{body}\n"
+    measured = f"Measured {time.strftime('%Y-%m-%d')}: {cpu_model()}, {physical_cores()} cores."
+    return f"`{command}`. Protocol: {first['protocol']}. {measured}\n\n{body}"
 
 
 def _cell(figure: dict[str, float | None], digits: int) -> str:
