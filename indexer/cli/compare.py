@@ -19,7 +19,7 @@ from indexer.wording import clean
 if TYPE_CHECKING:
     from trainer.evaluation.choices import Outcome
 
-KEYPHRASES = 5  # of each document
+KEYPHRASES, ABSENT = 5, 3  # of each document: in its text, and not in it
 
 
 @command()
@@ -48,7 +48,7 @@ def compare(
     """Mine the same documents in several ways, side by side.
 
     Each choice of an encoder and a way to find topics is a column: its largest topics, and topics and keyphrases of the
-    same documents. Collections that are made for it are removed again.
+    same documents; in [brackets] those that do not stand in the text. Collections that are made for it are removed again.
 
     \b
     Examples:
@@ -79,11 +79,12 @@ def compare(
 
 
 def _mined(outcome: Outcome, at: int) -> list[str]:
-    """Topics of a document, then its keyphrases; those that are not in the text in brackets."""
+    """Topics of a document, then its best keyphrases, then those that are not in its text in brackets."""
     stored = outcome.documents[at]
     topics = [f"# {label}" for label in outcome.labels(stored)] or ["# none"]
-    keyphrases = [k.text if k.present else f"[{k.text}]" for k in stored.keyphrases[:KEYPHRASES]]
-    return [*topics, *keyphrases]
+    present = [k.text for k in stored.keyphrases if k.present]
+    absent = [f"[{k.text}]" for k in stored.keyphrases if not k.present]
+    return [*topics, *present[:KEYPHRASES], *absent[:ABSENT]]
 
 
 def _side_by_side(found: list[Outcome], columns: list[list[str]]) -> str:

@@ -106,3 +106,12 @@ def test_one_text_alone_has_what_the_bundle_knows(run, home, tmp_path, monkeypat
     found = json.loads(run("keyphrases", file, "--json", home=home).stdout)
     assert [k["text"] for k in found if not k["present"]] == ["mechanical engineering", "system arm"]
     assert "not in the text" in run("keyphrases", file, home=home).stdout
+
+
+def test_columns_show_absent_ones_after_the_others(ask, write, corpus, tmp_path):
+    compared = ask("compare", "--data", write(tmp_path / "other.jsonl", corpus()), "--topics", "clusters")
+    lines = compared.stdout.splitlines()
+    first = lines.index(next(line for line in lines if line.startswith("# "))) + 1
+    cells = [line.strip() for line in lines[first : lines.index("", first)]]
+    assert len(cells) > 5
+    assert [cell.startswith("[") for cell in cells] == [False] * 5 + [True] * (len(cells) - 5)
