@@ -206,6 +206,7 @@ def counts(report: RunReport) -> dict[str, Any]:
     """What the catalog keeps of a report."""
     return {
         **{name: getattr(report, name) for name in COUNTS if hasattr(report, name)},
+        **({"new_fit": True, "topics": report.topics} if report.new_fit else {}),
         "seconds": round(report.seconds, 2),
         "stages": {name: round(seconds, 2) for name, seconds in report.stages.items()},
     }

@@ -146,9 +146,10 @@ def _check_weights(folder: Path) -> None:
     if any(folder.glob("*.safetensors")):
         return
     pickles = sorted(path.name for path in [*folder.glob("*.bin"), *folder.glob("*.pt")])
-    found = f"only pickled ones ({', '.join(pickles)})" if pickles else "none as safetensors"
+    if not pickles:
+        raise BundleIncompatible(f"There are no weights in {folder}.", hint="They are in model.safetensors.")
     raise BundleIncompatible(
-        f"The weights of {folder} cannot be read: there are {found}, and a pickle may run code.",
+        f"The weights of {folder} are only there pickled ({', '.join(pickles)}), and a pickle may run code.",
         hint=f"Where you trust the file, rewrite it: {AS_SAFETENSORS}. On the hub a rewritten one may wait as a "
         "pull request: NAME@refs/pr/1.",
     )

@@ -134,7 +134,11 @@ def train_documents(
         adapter={"scale": 1.0},
         heads=tuple(sorted(heads)),
         trained_on=_fingerprint(texts),
-        scores={"held_back": round(steps[-1]["score"] or 0.0, 4), "clusters": recipe.clusters},
+        scores={
+            "held_back": round(steps[-1]["score"] or 0.0, 4),
+            "steps": steps[-1]["step"] or 0,
+            "clusters": recipe.clusters,
+        },
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     said = {

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
+from indexer.progress import Progress, no_progress
 from models.network import Network
 from trainer.uctopic import document_vectors
 
@@ -29,6 +30,7 @@ def settle(
     *,
     padding: int,
     seconds: float = 0.0,
+    progress: Progress = no_progress,
 ) -> None:
     """Turn the head of documents so that the vectors of `texts` come as near as can be to those of another network.
 
@@ -45,15 +47,27 @@ def settle(
         _vectors(network, texts[:GROUP], padding)
         needed = 2 * (time.perf_counter() - start) * len(texts) / GROUP  # both networks read each
         texts = texts[:: max(1, math.ceil(needed / seconds))]
-    now, wanted = (_vectors(one, texts, padding).double() for one in (network, before))  # [texts, dims]
+    read = 0
+
+    def told(more: int) -> None:
+        nonlocal read
+        read += more
+        progress("settle", read, 2 * len(texts))
+
+    now, wanted = (_vectors(one, texts, padding, told).double() for one in (network, before))  # [texts, dims]
     gram = now.T @ now + RIDGE * torch.eye(now.shape[1], dtype=now.dtype)
     turn = torch.linalg.solve(gram, now.T @ (wanted - now))  # [dims, dims]; 0 where nothing has moved
     with torch.no_grad():
         network.documents.add_(network.documents @ turn.to(network.documents))
 
 
-def _vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> Tensor:
-    """Document vectors of unit length, float [texts, dims], on the CPU."""
+def _vectors(
+    network: Network,
+    texts: Sequence[Sequence[int]],
+    padding: int,
+    told: Callable[[int], None] = lambda more: None,
+) -> Tensor:
+    """Document vectors of unit length, float [texts, dims], on the CPU; `told` hears of each group of texts."""
     network.eval()
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     found = torch.empty(len(texts), network.dims)
@@ -62,4 +76,5 @@ def _vectors(network: Network, texts: Sequence[Sequence[int]], padding: int) -> 
         with torch.inference_mode():
             vectors = document_vectors(network, [texts[at] for at in some], padding)
         found[some] = nn.functional.normalize(vectors).cpu()
+        told(len(some))
     return found

@@ -150,7 +150,8 @@ def train_bundle(
         kept = _kept_texts(mix, words, order.config.seed)[::SETTLED_BY]
         texts = [*kept, *_windows(mix, words, base.window_tokens)]
         before = Network(base).to(network.documents.device)
-        settle(network, before, texts, padding=words.padding, seconds=SETTLING_SHARE * order.config.budget_s)
+        time_left = SETTLING_SHARE * order.config.budget_s
+        settle(network, before, texts, padding=words.padding, seconds=time_left, progress=progress)
     # A ranker of keyphrases was trained on vectors that are no more: it does not go on.
     lasting = {name: head for name, head in read_heads(base).items() if not name.startswith(RANKER)}
     heads = {**lasting, **_heads(network, recipe)}

@@ -58,6 +58,8 @@ def run(
                 progress(f"train: loss {step.loss:.3f}", step.number, step.of)
         finally:
             curve.write_text(json.dumps(log))  # the checkpoint of one that is stopped here is of this step
+    if resumed:
+        progress(f"note: Goes on with a training whose {log[-1]['step']} steps are made.", 0, None)
     return log
 
 

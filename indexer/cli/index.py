@@ -65,6 +65,7 @@ def index(
     if no_wait:
         _check_workers(settings, no_workers)
     with working(app) as progress, app.collection(settings, make=True) as collection:
+        _tell_of_other_encoder(app, collection.settings)
         report = collection.index(
             list(sources), options=options, topics=topics, refit=refit_topics, delete_missing=delete_missing,
             workers=not no_workers, wait=not no_wait, progress=progress,
@@ -72,6 +73,16 @@ def index(
     show_report(app, report, as_json=as_json)
     if strict and report.failed:
         click.get_current_context().exit(1)
+
+
+def _tell_of_other_encoder(app: App, settings: Settings) -> None:
+    """--bundle is for a new collection: one that there is goes on with its encoder, and that should be known."""
+    asked = app.flags.get("bundle")
+    if asked and asked != settings.bundle:
+        warn(
+            f"Collection '{settings.collection}' goes on with its encoder '{settings.bundle}': --bundle {asked} "
+            "would count for a new one (--collection NAME)."
+        )
 
 
 def _check_workers(settings: Settings, no_workers: bool) -> None:

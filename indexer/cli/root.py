@@ -52,7 +52,7 @@ class Root(LazyGroup):
     """Shows our errors as two lines: what happened, and what to do next. Others keep their traceback: they are bugs."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from indexer.errors import IndexerError
+        from indexer.errors import BundleMissing, IndexerError
 
         app = ctx.ensure_object(App)
         try:
@@ -61,6 +61,8 @@ class Root(LazyGroup):
             if app.traceback:
                 raise
             click.echo(f"Error: {error}", err=True)
+            if isinstance(error, BundleMissing):
+                app.flags.pop("bundle", None)  # not in the command to type next
             if error.hint:
                 click.echo(app.completed(error.hint), err=True)
             ctx.exit(error.exit_code)

@@ -43,7 +43,8 @@ FRAGMENTS_SHOWN = 2
               help="Find the words, what is like the query in meaning, or join both.")  # fmt: skip
 @filter_options
 @click.option("--facet", "facets", multiple=True, default=FACETS, show_default=True, metavar="FIELD",
-              help="Count the values of a field: topic, keyphrase or one of your own. May be repeated.")  # fmt: skip
+              help="Count the values of a field: topic, keyphrase, absent_keyphrase (not in the text) or "
+                   "one of your own. May be repeated.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Which page.")
 @click.option("--all", "everything", is_flag=True,

@@ -190,6 +190,8 @@ def _done(run: Run) -> str:
     if verdict := run.counts.get("verdict"):
         return str(verdict)
     shown = [f"{run.counts[name]:,} {name}" for name in COUNTS_SHOWN if run.counts.get(name)]
+    if run.counts.get("new_fit"):
+        shown.append(f"{count(run.counts['topics'], 'topic')} found")
     return ", ".join(shown) or ("nothing changed" if run.state == "finished" else "")
 
 

@@ -37,6 +37,24 @@ def test_index_again_changes_nothing(run, home, tmp_path, corpus, write):
     assert (as_json["read"], as_json["unchanged"]) == (6, 6)
 
 
+def test_a_collection_goes_on_with_its_encoder_and_says_so(run, home, tmp_path, corpus, write):
+    write(tmp_path / "docs.jsonl", corpus(6))
+    assert run("index", "docs.jsonl", "--bundle", "minilm-phrases", home=home).stderr == ""
+    again = run("index", "docs.jsonl", "--bundle", "minilm-base", home=home)
+    assert again.exit_code == 0
+    assert "Collection 'main' goes on with its encoder 'minilm-phrases'" in again.stderr
+
+
+def test_the_command_to_type_next_does_not_name_the_bundle_that_there_is_not(
+    run, home, tmp_path, write, corpus
+):
+    write(tmp_path / "docs.jsonl", corpus(2))
+    refused = run("index", "docs.jsonl", "--bundle", "nobody", home=home)
+    assert "There is no bundle 'nobody'" in refused.stderr
+    assert "models list" in refused.stderr
+    assert "--bundle" not in refused.stderr
+
+
 def test_index_reports_changed_and_deleted_documents(run, home, tmp_path, corpus, write):
     records = corpus(6)
     source = write(tmp_path / "docs.jsonl", records)

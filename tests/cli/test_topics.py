@@ -95,6 +95,11 @@ def test_merge_leaves_one_and_the_old_id_leads_to_it(run, own):
     assert "merged into it by hand" in run("topics", "show", into["id"], home=own).stdout
 
 
+def test_a_refit_is_told_in_the_runs(run, own):
+    run("topics", "refit", "--topics", "2", home=own)
+    assert "2 topics found" in run("status", home=own).stdout
+
+
 def test_refit_finds_topics_anew(run, own):
     result = run("topics", "refit", "--topics", "2", home=own)
     assert result.exit_code == 0

@@ -44,7 +44,9 @@ def tiny(tmp_path, monkeypatch):
 def test_a_bundle_is_made_and_the_next_command_named(run, tiny, tmp_path, write):
     spans = write(tmp_path / "spans.jsonl", MENTIONS)
     asked = ("train", "uctopic", "--mentions", spans, "--steps", "2", "--name", "mine", "--bundle", "tiny")
-    shown = run(*asked, home=tiny).stdout
+    done = run(*asked, home=tiny)
+    shown = done.stdout
+    assert "Only 2 steps: it has hardly learned anything." in done.stderr
     assert "Bundle 'mine' is in" in shown
     assert f"--home {tiny} index SOURCE --bundle mine --collection NAME" in shown
     card = json.loads((tiny / "bundles" / "mine" / "bundle.json").read_text())

@@ -272,8 +272,15 @@ def test_code_that_comes_with_a_model_is_refused(bert, tmp_path):
 def test_pickles_are_refused_with_a_way_out(bert, tmp_path):
     (bert / "model.safetensors").rename(bert / "pytorch_model.bin")
     message, hint = refused(bert, tmp_path)
-    assert "only pickled ones (pytorch_model.bin)" in message
+    assert "only there pickled (pytorch_model.bin)" in message
     assert "weights_only=True" in hint
+
+
+def test_a_folder_without_weights_is_refused_as_such(bert, tmp_path):
+    (bert / "model.safetensors").unlink()
+    message, hint = refused(bert, tmp_path)
+    assert message.startswith("There are no weights in")
+    assert hint == "They are in model.safetensors."
 
 
 def test_the_way_out_of_pickles_works(bert, tmp_path):

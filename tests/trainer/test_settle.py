@@ -32,7 +32,7 @@ def test_documents_that_were_turned_are_turned_back(bundle):
 def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
     read = []
 
-    def vectors(network, texts, padding):
+    def vectors(network, texts, padding, *told):
         read.append(len(texts))
         return torch.eye(32)[torch.arange(len(texts)) % 32]
 
@@ -41,6 +41,13 @@ def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
     settle(Network(bundle), Network(bundle), TEXTS, padding=0, seconds=5.0)
     # 32 texts took a second, so both networks need 25 for 400: every fifth is read.
     assert read == [32, 80, 80]
+
+
+def test_it_tells_how_far_it_is(bundle):
+    told = []
+    settle(Network(bundle), Network(bundle), TEXTS, padding=0, progress=lambda *far: told.append(far))
+    assert told[0] == ("settle", 32, 800)  # both networks read all texts
+    assert told[-1] == ("settle", 800, 800)
 
 
 def test_what_has_not_moved_stays(bundle):

@@ -56,6 +56,24 @@ def test_it_learns_to_tell_a_masked_phrase_by_its_context(whole, bundle):
     assert not list((home / "training").iterdir())  # no rubbish is left
 
 
+def test_stopped_after_its_last_step_it_says_that_it_goes_on(bundle, spans, tmp_path):
+    def stop(stage, done, total):
+        if stage == "settle":
+            raise KeyboardInterrupt
+
+    told = []
+    with pytest.raises(KeyboardInterrupt):
+        train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path, progress=stop)
+    train_bundle(
+        bundle,
+        Sources(mentions=(spans,)),
+        ORDER,
+        home=tmp_path,
+        progress=lambda stage, *_: told.append(stage),
+    )
+    assert "note: Goes on with a training whose 40 steps are made." in told
+
+
 def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_path):
     order, sources = ORDER, Sources(mentions=(spans,))
 

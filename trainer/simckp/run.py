@@ -99,9 +99,9 @@ def train_simckp(
         return registry.get(order.name)
     torch.set_num_threads(order.threads or physical_cores())
     work = home / "training" / f"{order.name}-{asked}"
-    work.mkdir(parents=True, exist_ok=True)
     progress("read", 0, None)
     labelled = read_labelled(data, tagger=order.tagger, silver=order.silver)
+    work.mkdir(parents=True, exist_ok=True)
     generate: Generate = _nothing
     joint: Curve = []
     if order.bart:

@@ -50,12 +50,12 @@ def hs_gc(
     """Learn document vectors that fall into clusters (HS-GC, LREC-COLING 2024).
 
     Two views of a text should be alike, and so should the clusters that the texts form in both. Document vectors become
-    the mean over all layers, or stay those of the encoder (--own-layers). The encoder that --bundle names is where it
-    starts. Stopped, the same command goes on.
+    the mean over all layers, or stay those of the encoder: the packaged one is better with --own-layers. The encoder
+    that --bundle names is where it starts. Stopped, the same command goes on.
 
     \b
     Examples:
-      indexer train hs-gc --corpus titles.jsonl --clusters 20 --bundle minilm-base
+      indexer train hs-gc --corpus titles.jsonl --clusters 20 --bundle minilm-base --own-layers
       indexer index titles.jsonl --collection clustered --bundle hs-gc --topics documents
     """
     if not corpus:

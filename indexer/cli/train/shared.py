@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from indexer.cli.app import App
-from indexer.cli.text import print_json, say
+from indexer.cli.text import print_json, say, warn
 from indexer.cli.work import working
+from indexer.wording import count
 
 if TYPE_CHECKING:
     from models.bundle import Bundle
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FEW = 30  # steps, which hardly change an encoder
 SOURCE = click.Path(exists=True, path_type=Path)
 
 
@@ -89,5 +91,9 @@ def say_trained(app: App, bundle: Bundle, *, as_json: bool) -> None:
         return
     say(f"Bundle '{bundle.name}' is in {bundle.folder}.")
     say(f"{bundle.scores['held_back']:.0%} of what was held back is answered right.")
+    if (steps := int(bundle.scores["steps"])) < FEW:
+        warn(
+            f"Only {count(steps, 'step')}: it has hardly learned anything. Give it more (--steps, --budget)."
+        )
     app.flags.pop("bundle", None)  # where training began
     say(f"Index with it: {app.again(f'index SOURCE --bundle {bundle.name} --collection NAME')}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say
+from indexer.cli.text import print_json, say, warn
 from indexer.cli.train.shared import licence_option, name_option, seed_option
 from indexer.cli.work import working
 
@@ -71,5 +71,10 @@ def simckp(
         f"F1 of the first five on documents held back: {scores['present']:.3f} in the text, "
         f"{scores['absent']:.3f} not in it."
     )
+    if not scores["absent"]:
+        warn(
+            "None of the first five that are not in the text was right: leave them out when you index "
+            "(INDEXER_ABSENT_KEYPHRASES=0), or train on more documents."
+        )
     app.flags.pop("bundle", None)  # where training began
     say(f"Index with it: {app.again(f'index SOURCE --bundle {bundle.name} --collection NAME')}")

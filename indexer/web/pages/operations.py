@@ -15,6 +15,7 @@ from indexer.web.access import Reader, Writer
 from indexer.web.changes import shown
 from indexer.web.pages.rendering import page
 from indexer.web.served import Shared
+from indexer.wording import count
 
 router = APIRouter(include_in_schema=False)
 
@@ -60,6 +61,8 @@ def done(run: Run) -> str:
     if reason := run.counts.get("reason"):
         return f"{run.counts.get('verdict', '')}: {reason}"
     counts = [f"{run.counts[name]:,} {name}" for name in COUNTS if run.counts.get(name)]
+    if run.counts.get("new_fit"):
+        counts.append(f"{count(run.counts['topics'], 'topic')} found")
     return ", ".join(counts) or ("nothing changed" if run.state == "finished" else "")
 
 
