@@ -76,6 +76,8 @@ def compare(
     for at in range(len(ids)):
         say(f"\n{bold(clean(found[0].documents[at].document.name))}")
         say(_side_by_side(found, [_mined(outcome, at) for outcome in found]))
+    if any(not k.present for outcome in found for document in outcome.documents for k in document.keyphrases):
+        say("\n[keyphrase]: not in the text")
 
 
 def _mined(outcome: Outcome, at: int) -> list[str]:

@@ -114,4 +114,5 @@ def test_columns_show_absent_ones_after_the_others(ask, write, corpus, tmp_path)
     first = lines.index(next(line for line in lines if line.startswith("# "))) + 1
     cells = [line.strip() for line in lines[first : lines.index("", first)]]
     assert len(cells) > 5
+    assert lines[-1] == "[keyphrase]: not in the text"
     assert [cell.startswith("[") for cell in cells] == [False] * 5 + [True] * (len(cells) - 5)
