@@ -196,7 +196,8 @@ def _evaluate(one: Measurement, data: Path, bundle: str, more: Sequence[str], ho
         )
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(done.stdout)
-    answer: dict[str, Any] = json.loads(kept.read_bytes())
+    day = time.strftime("%Y-%m-%d", time.localtime(kept.stat().st_mtime))
+    answer: dict[str, Any] = {**json.loads(kept.read_bytes()), "day": day}
     return answer
 
 
@@ -224,7 +225,8 @@ def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) 
     lines = [columns, ["---"] * len(columns), *([row.get(key, "") for key in columns] for row in rows)]
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options])
-    measured = f"Measured {time.strftime('%Y-%m-%d')}: {cpu_model()}, {physical_cores()} cores."
+    day = min(answer["day"] for answer in answers.values())
+    measured = f"Measured {day}: {cpu_model()}, {physical_cores()} cores."
     return f"`{command}`. Protocol: {first['protocol']}. {measured}\n\n{body}"
 
 

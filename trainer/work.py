@@ -21,6 +21,8 @@ from trainer.adapters import Tensors
 from trainer.curve import draw
 from trainer.loop import Recipe, Step, TrainConfig, train
 
+FEW = 30  # steps, which hardly change an encoder
+
 
 def documents_of(path: Path) -> Iterator[Document]:
     """The documents of a source; what cannot be read is left out, as `indexer index` would tell."""

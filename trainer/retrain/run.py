@@ -52,7 +52,6 @@ NO_RANKER = (
     "Keyphrases are chosen without a ranker now: that of {live} knows the vectors of its encoder alone. Train one on the "
     "new encoder: indexer train simckp."
 )
-FEW = 30  # steps of a training, which hardly change an encoder
 UNCHANGED = "The collection has not changed since the last retrain"
 REFUSED = ", which was refused. With a longer --budget or another --method it is asked anew."
 ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
@@ -424,6 +423,8 @@ def _why(error: BaseException) -> str:
 
 def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
     """A note where the budget has ended before much could be learned."""
+    from trainer.work import FEW  # which loads torch; a training has loaded it
+
     steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
     if not 0 < steps < FEW:
         return []

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FEW = 30  # steps, which hardly change an encoder
 SOURCE = click.Path(exists=True, path_type=Path)
 
 
@@ -89,9 +88,12 @@ def say_trained(app: App, bundle: Bundle, *, as_json: bool) -> None:
     if as_json:
         print_json({"name": bundle.name, "folder": str(bundle.folder), "scores": dict(bundle.scores)})
         return
+    from trainer.work import FEW
+
     say(f"Bundle '{bundle.name}' is in {bundle.folder}.")
     say(f"{bundle.scores['held_back']:.0%} of what was held back is answered right.")
-    if (steps := int(bundle.scores["steps"])) < FEW:
+    steps = int(bundle.scores.get("steps", FEW))  # a bundle of an earlier version may not say
+    if steps < FEW:
         warn(
             f"Only {count(steps, 'step')}: it has hardly learned anything. Give it more (--steps, --budget)."
         )
