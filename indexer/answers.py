@@ -34,6 +34,7 @@ class Why:
     reach: float  # the least similarity at which a phrase still votes
     bundle: str  # what made the vectors
     fit: str  # the run that fitted the topics
+    whole: bool  # the document was placed as a whole: its phrases have its likeness, and no vote of their own
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,12 @@ class Status:
     watching: str  # who keeps up with somebody's index now, or ""
     work: WorkStatus
     drift: Drift
-    worth_a_retrain: bool
+    drifted: tuple[str, ...]  # what of it is beyond its limit, in words
+
+    @property
+    def worth_a_retrain(self) -> bool:
+        """Whether there is enough that is new and unlike the old."""
+        return bool(self.drifted)
 
 
 @dataclass(frozen=True)

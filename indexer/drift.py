@@ -48,16 +48,19 @@ class Drift:
     old: int
     signs: Signs | None = None
 
-    def worth_a_retrain(self, limits: DriftLimits) -> bool:
-        """Whether there is enough new, and it is unlike the old or very much; never where too few can be compared."""
+    def beyond(self, limits: DriftLimits) -> tuple[str, ...]:
+        """Why a retrain is worth it, in words: what is beyond its limit. Empty: it is not.
+
+        There must be enough new, and it is unlike the old or very much; never where too few can be compared.
+        """
         if self.new <= limits.fewest * self.old or not self.old:
-            return False
+            return ()
         if not self.signs and self.new + self.old < TO_JUDGE_BY:
-            return False
-        drifted = self.signs and any(
-            sign.more > getattr(limits, name) for name, sign in vars(self.signs).items()
-        )
-        return bool(drifted) or self.new > limits.growth * self.old
+            return ()
+        signs = vars(self.signs).items() if self.signs else ()
+        unlike = [NAMES[name] for name, sign in signs if sign.more > getattr(limits, name)]
+        much = ["how many are new"] if self.new > limits.growth * self.old else []
+        return (*unlike, *much)
 
     def __str__(self) -> str:
         if not self.signs:

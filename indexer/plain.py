@@ -194,6 +194,7 @@ def why(of: Why, labels: Labels) -> dict[str, Any]:
         "reach": rounded(of.reach),
         "bundle": of.bundle,
         "fit": of.fit,
+        "whole": of.whole,
     }
 
 

@@ -55,6 +55,7 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
         reach=named.fit.reach,
         bundle=stored[0].bundle,
         fit=named.run,
+        whole=named.fit.whole,
     )
 
 

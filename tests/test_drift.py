@@ -119,21 +119,22 @@ UNLIKE = Signs(Sign(0.03, 0.03), Sign(0.35, 0.1), Sign(0.7, 0.7))  # 25 points o
 
 
 @pytest.mark.parametrize(
-    ("found", "worth"),
+    ("found", "beyond"),
     [
-        (Drift("", 100, 1_000, SAME), False),
-        (Drift("", 100, 1_000, UNLIKE), True),
-        (Drift("", 20, 1_000, UNLIKE), False),  # two in a hundred
-        (Drift("", 21, 1_000, UNLIKE), True),
-        (Drift("", 1_001, 1_000, SAME), True),  # more than doubled
-        (Drift("", 160, 40, None), True),  # more than doubled
-        (Drift("", 159, 40, None), False),  # 199: a retrain would be refused
-        (Drift("", 5_000, 0, None), False),  # nothing is finished yet
-        (Drift("", 0, 0, None), False),
+        (Drift("", 100, 1_000, SAME), ()),
+        (Drift("", 100, 1_000, UNLIKE), ("shares of topics",)),
+        (Drift("", 20, 1_000, UNLIKE), ()),  # two in a hundred
+        (Drift("", 21, 1_000, UNLIKE), ("shares of topics",)),
+        (Drift("", 1_001, 1_000, SAME), ("how many are new",)),  # more than doubled
+        (Drift("", 1_001, 1_000, UNLIKE), ("shares of topics", "how many are new")),
+        (Drift("", 160, 40, None), ("how many are new",)),
+        (Drift("", 159, 40, None), ()),  # 199: a retrain would be refused
+        (Drift("", 5_000, 0, None), ()),  # nothing is finished yet
+        (Drift("", 0, 0, None), ()),
     ],
 )
-def test_when_a_retrain_is_worth_it(found: Drift, worth: bool) -> None:
-    assert found.worth_a_retrain(LIMITS) is worth
+def test_when_a_retrain_is_worth_it_and_why(found: Drift, beyond: tuple[str, ...]) -> None:
+    assert found.beyond(LIMITS) == beyond
 
 
 def test_it_is_said_in_numbers() -> None:

@@ -84,6 +84,11 @@ class TopicFit:
     def __len__(self) -> int:
         return len(self.mapped)
 
+    @property
+    def whole(self) -> bool:
+        """Whether documents are placed as a whole, and their phrases with them."""
+        return self.share == 1.0
+
     def place(self, vectors: Floats, document: Floats) -> Placement:
         """Place phrases of one document, or phrase by phrase with a document vector each.
 

@@ -86,8 +86,10 @@ def _facts(app: App, found: Status, home: str, nobody: str) -> Iterator[tuple[st
     yield "phrases", f"{engine.phrases:,}; {count(engine.mentions, 'mention')}"
     yield "topics", f"{found.topics:,}; {count(found.without_topic, 'document')} without one"
     yield "bundle", found.bundle
-    worth = f"; worth a retrain: {app.again('retrain --if-drifted')}" if found.worth_a_retrain else ""
-    yield "drift", f"{found.drift}{worth}"
+    yield "drift", str(found.drift)
+    if found.worth_a_retrain:
+        why = ", ".join(found.drifted)
+        yield "worth a retrain", f"because of {why}: {app.again('retrain --if-drifted')}"
     dead = [f"{stage} {number:,}" for stage, number in found.dead.items() if number]
     more = f" ({', '.join(dead)}); see them: {app.again('status --dead')}" if dead else ""
     yield "dead letters", f"{sum(found.dead.values()):,}{more}"

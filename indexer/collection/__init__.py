@@ -374,7 +374,7 @@ class Collection(Reading):
             watching=self._holder(watching(self.name)),
             work=self.work(),
             drift=drift,
-            worth_a_retrain=drift.worth_a_retrain(self.settings.drift),
+            drifted=drift.beyond(self.settings.drift),
         )
 
     def _holder(self, lock: str) -> str:

@@ -231,6 +231,9 @@ class Why(BaseModel):
     reach: float
     bundle: str
     fit: str
+    whole: bool = Field(
+        description="The document was placed as a whole: its phrases have no vote of their own."
+    )
 
 
 class Period(BaseModel):
@@ -340,6 +343,7 @@ class Status(BaseModel):
     bundle: str
     drift: str
     worth_a_retrain: bool
+    drifted: list[str] = Field(description="What is beyond its limit, so that a retrain is worth it.")
     writing: str = Field(description="Who is writing now; empty when nobody is.")
     left_to_workers: int
     queues: dict[str, int | None]

@@ -42,6 +42,7 @@ def plain_status(of: Status) -> dict[str, Any]:
         "bundle": of.bundle,
         "drift": str(of.drift),
         "worth_a_retrain": of.worth_a_retrain,
+        "drifted": list(of.drifted),
         "writing": of.lock,
         "left_to_workers": 0 if of.work.idle else of.work.left,
         "queues": dict(of.work.queues),

@@ -69,6 +69,15 @@ def test_why_lists_the_votes(read):
     assert "votes for" in shown
 
 
+def test_where_documents_were_clustered_nothing_votes(run, own):
+    assert run("topics", "refit", "--topics", "documents:3", home=own).exit_code == 0
+    assert as_json(run("topics", "why", "d00", "--json", home=own))["whole"]
+    shown = run("topics", "why", "d00", home=own).stdout
+    assert "decided by" in shown
+    assert "the text as a whole" in shown
+    assert "vote" not in shown
+
+
 def test_rename_keeps_the_id(run, own):
     topic = as_json(run("topics", "--json", home=own))[0]
     result = run("topics", "rename", topic["id"], "Better  name", home=own)

@@ -179,7 +179,7 @@ class Retrainer:
             report.reason = UNCHANGED + (REFUSED if last.counts.get("verdict") == "refused" else ".")
         elif options.if_drifted:
             report.drift = measure(self._engine, self._catalog, self._name)
-            if not report.drift.worth_a_retrain(self._settings.drift):
+            if not report.drift.beyond(self._settings.drift):
                 report.reason = f"Not enough has drifted: {report.drift}."
                 report.run = self._catalog.start_run(self._name, "retrain", asked)
                 self._catalog.finish_run(report.run, "finished", report.counts())

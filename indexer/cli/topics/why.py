@@ -24,7 +24,8 @@ def why(app: App, id_: str, as_json: bool) -> None:
     """Say why document ID has its topics.
 
     Each phrase of a document votes for the topic it is nearest to, with a weight that comes from its score as
-    a keyphrase. Phrases that are beyond the reach of every topic do not vote.
+    a keyphrase. Phrases that are beyond the reach of every topic do not vote. Where topics were found with
+    `documents`, the text as a whole is placed, and its phrases are listed with its likeness.
 
     \b
     Example:
@@ -42,19 +43,24 @@ def why(app: App, id_: str, as_json: bool) -> None:
 def rendered(found: Why, labels: plain.Labels, *, limit: int | None = None) -> str:
     """The topics of the document, then the votes."""
     rows = [_row(vote, labels) for vote in found.votes[:limit]]
-    votes = table(rows, head=("weight", "phrase", "votes for", "likeness", "lead", "over"), right=(0, 3, 4))
+    topic = "topic" if found.whole else "votes for"
+    votes = table(rows, head=("weight", "phrase", topic, "likeness", "lead", "over"), right=(0, 3, 4))
     return f"{facts(_about(found, labels))}\n\n{votes}".rstrip()
 
 
 def _about(found: Why, labels: plain.Labels) -> Iterator[tuple[str, str]]:
     yield "document", bold(clean(found.document.name))
     shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
-    yield "topics", ", ".join(shares) or "none: no topic has enough of the votes"
+    none = "none is near enough" if found.whole else "none: no topic has enough of the votes"
+    yield "topics", ", ".join(shares) or none
+    if found.whole:
+        yield "decided by", "the text as a whole"
     if found.runner_up:
         topic, share = found.runner_up
-        yield "runner-up", clean(topic.label) + (f" {percent(share)}" if share else ", without a vote")
+        vote = f" {percent(share)}" if share else "" if found.whole else ", without a vote"
+        yield "runner-up", clean(topic.label) + vote
     silent = sum(vote.weight for vote in found.votes if vote.topic is None)
-    if silent:
+    if silent and not found.whole:
         yield "no vote", f"{percent(silent)} (phrases less like any topic than {found.reach:.2f})"
     yield "made with", clean(f"{found.bundle}, topics of run {found.fit}")
 
