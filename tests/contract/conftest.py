@@ -91,9 +91,24 @@ def generations(opened: Opened) -> Generations:
     return opened.generations
 
 
+@pytest.fixture(scope="session")
+def energy(opener: Opener, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Six small documents about energy and law, to be asked only: all tests of an engine share them."""
+    with opener(tmp_path_factory.mktemp("energy")) as opened:
+        _fill(opened.engine)
+        before = opened.engine.documents(list("abcdef"))
+        yield opened.engine
+        assert opened.engine.documents(list("abcdef")) == before
+
+
 @pytest.fixture
-def energy(engine: Engine) -> Engine:
-    """Six small documents about energy and law."""
+def own_energy(engine: Engine) -> Engine:
+    """The same for one test, to change."""
+    _fill(engine)
+    return engine
+
+
+def _fill(engine: Engine) -> None:
     engine.store(
         [
             document(
@@ -115,4 +130,3 @@ def energy(engine: Engine) -> Engine:
             mined("e", axis(2), topics=(("t-000003", 1.0),), keyphrases=(keyphrase("tax law"),)),
         ]
     )  # "f" is stored, not mined
-    return engine

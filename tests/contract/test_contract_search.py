@@ -84,11 +84,11 @@ def test_equal_scores_come_by_id_and_total_counts_all(engine):
     assert len(set(ranking.scores)) == 1
 
 
-def test_a_removed_or_changed_text_is_no_longer_found(energy):
-    energy.store([document("a", "Something new")])
-    energy.delete(["b"])
-    assert found(energy, words("pump")) == set()
-    assert found(energy, words("something")) == {"a"}
+def test_a_removed_or_changed_text_is_no_longer_found(own_energy):
+    own_energy.store([document("a", "Something new")])
+    own_energy.delete(["b"])
+    assert found(own_energy, words("pump")) == set()
+    assert found(own_energy, words("something")) == {"a"}
 
 
 def test_without_words_and_vector_all_match_in_order_of_id(energy):
