@@ -289,6 +289,12 @@ class Task(BaseModel):
 
     id: str
     kind: str
+    about: str = Field(
+        description="The file or document that it is done with; empty where the kind says all."
+    )
+    documents: list[str] = Field(
+        description="Ids of the documents, at most 1,000; of an upload when it is done. Not in the list of tasks."
+    )
     state: Literal["waiting", "running", "with workers", "done", "failed", "stopped"]
     stage: str
     done: int
@@ -311,13 +317,19 @@ class Run(BaseModel):
 
 
 class DeadLetter(BaseModel):
+    id: int = Field(description="By which it can be dismissed.")
     source: str
+    where: str = Field(description="The source in words: an upload by its name.")
     stage: str
     reason: str
     document_id: str
     attempts: int
     first_at: datetime
     last_at: datetime
+
+
+class Dismissed(BaseModel):
+    dismissed: int = Field(description="How many dead letters there were.")
 
 
 class Generation(BaseModel):
