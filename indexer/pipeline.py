@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TypeVar
 
 from indexer import metrics
@@ -51,6 +52,7 @@ from indexer.text.parallel import PreparePool
 STORE_CHUNK = 256  # documents stored in one transaction
 NEARLY_ALL = 0.9  # of the texts that there were: when so many have become others, so do the topics
 
+FEW_CHARACTERS = 100_000  # tagged in a second or two
 MANY, MANY_SHARE = 10, 0.2  # documents of a run that no topic reaches; a fit leaves 2 % so
 
 T = TypeVar("T")
@@ -128,6 +130,7 @@ class Pipeline:
         keyphrases: int = 10,
         ranker: Callable[[], Ranker | None] = lambda: None,
         absent: int = 0,
+        tagger_is_here: bool = False,
         progress: Progress = no_progress,
     ) -> None:
         self.engine = engine
@@ -140,6 +143,7 @@ class Pipeline:
         self._ranker = ranker
         self._absent = absent
         self._progress = progress
+        self._tagger_is_here = tagger_is_here  # loaded in this process, so that few documents need no other
         self._unclear: set[str] = set()  # files that hold something unreadable whose id is not known
 
     def take_in(
@@ -255,10 +259,14 @@ class Pipeline:
         # Beside this thread, one encodes: first it loads the encoder (and measures the machine when it is new) while
         # the tagger starts, then it encodes a chunk while this thread writes the one before. Only this thread touches
         # the engine and the catalog.
-        with ThreadPoolExecutor(1) as beside, PreparePool(self._workers, self._tagger) as pool:
+        chunks = self._stored(report)
+        first = next(chunks, [])
+        workers = 0 if self._tagger_is_here and _is_small(first, pending) else self._workers
+        with ThreadPoolExecutor(1) as beside, PreparePool(workers, self._tagger) as pool:
             loading = beside.submit(self._encoder)
             beside.submit(load_libraries)
-            prepared = _timed(pool.prepare_chunks(self._stored(report)), report, "wait for tagging")
+            all_chunks = chain([first] if first else [], chunks)
+            prepared = _timed(pool.prepare_chunks(all_chunks), report, "wait for tagging")
             waiting: deque[Future[EncodedChunk]] = deque()
 
             def write_next() -> None:
@@ -349,6 +357,11 @@ class Pipeline:
         self.catalog.bury(self.collection, problem_letters(stage, problems))
         report.failed += len(problems)
         report.problems += [shown(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
+
+
+def _is_small(chunk: Sequence[Document], pending: int) -> bool:
+    """Whether all that is to be mined is tagged sooner than a process is started for it."""
+    return pending == len(chunk) and sum(len(document.content) for document in chunk) <= FEW_CHARACTERS
 
 
 def _are_unlike(text: str, other: str) -> bool:

@@ -257,6 +257,7 @@ class Collection(State):
             keyphrases=self.settings.keyphrases,
             ranker=lambda: self.ranker,
             absent=self.settings.absent_keyphrases,
+            tagger_is_here="_preparer" in self.__dict__,
             progress=progress,
         )
 

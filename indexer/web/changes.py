@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response, UploadFile
+from pydantic import Discriminator, Field, Tag
 
 from indexer import plain
 from indexer.catalog.entries import STAGES, Stage
@@ -13,7 +14,7 @@ from indexer.errors import QueryError
 from indexer.web import schemas, work
 from indexer.web.access import Admin, Reader, Writer
 from indexer.web.api import TopicPath
-from indexer.web.problems import Refusal, documented
+from indexer.web.problems import JSON, Refusal, documented
 from indexer.web.served import Served, Shared
 from indexer.web.tasks import Task
 
@@ -22,14 +23,17 @@ router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 
 MOST_DOCUMENTS = 1_000  # in one request
 
 
-@router.post("/documents", response_model=schemas.Task, status_code=202)
+@router.post("/documents", response_model=schemas.Task, status_code=202, dependencies=[JSON])
 def add_documents(
     served: Shared,
     writer: Writer,
     response: Response,
     documents: Annotated[
-        schemas.NewDocument
-        | Annotated[list[schemas.NewDocument], Body(min_length=1, max_length=MOST_DOCUMENTS)],
+        Annotated[schemas.NewDocument, Tag("one")]
+        | Annotated[
+            list[schemas.NewDocument], Field(min_length=1, max_length=MOST_DOCUMENTS), Tag("several")
+        ],
+        Discriminator(lambda given: "several" if isinstance(given, list) else "one"),
         Body(),
     ],
 ) -> dict[str, Any]:
@@ -55,7 +59,7 @@ def delete_document(
     return _begun(served, response, work.delete(served, id_))
 
 
-@router.patch("/topics/{id}", response_model=schemas.Topic)
+@router.patch("/topics/{id}", response_model=schemas.Topic, dependencies=[JSON])
 def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
     """Give a topic a name by hand; it stays through every later run."""
     try:
@@ -91,7 +95,7 @@ def dismiss(
     return {"dismissed": dismissed}
 
 
-@router.post("/retrain", response_model=schemas.Task, status_code=202)
+@router.post("/retrain", response_model=schemas.Task, status_code=202, dependencies=[JSON])
 def retrain(served: Shared, admin: Admin, response: Response, wanted: schemas.Retrain) -> dict[str, Any]:
     """Adapt the encoder to the collection; it takes over if it is better."""
     return _begun(served, response, work.retrain(served, **wanted.model_dump()))

@@ -5,9 +5,27 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
-Meta = str | int | float | bool | list[str] | None
+
+def _one_message(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """One sentence, in place of one for each kind that a value could be of."""
+    try:
+        return check(value)
+    except ValidationError:
+        kinds = "text, a number, true, false, null or a list of texts"
+        raise PydanticCustomError("kind", f"Input should be {kinds}") from None
+
+
+Meta = Annotated[str | int | float | bool | list[str] | None, WrapValidator(_one_message)]
 
 
 class Taken(BaseModel):

@@ -259,3 +259,50 @@ def test_what_fails_for_a_while_waits_and_is_stored_before_what_comes_later(clie
     assert upload(client, "notes.jsonl", TWO)["state"] == "done"
     assert text(client, "rev1") == TWO["text"]
     assert files(own) == []
+
+
+# -- what is told --------------------------------------------------------------------------------------------
+
+
+def test_tasks_name_what_they_are_about_and_posted_documents_their_ids(client):
+    begun = client.post("/api/documents", json=[{"text": "No id."}, {"id": "mine", "text": "An id."}]).json()
+    assert begun["about"] == "2 documents posted"
+    made, mine = begun["documents"]
+    assert (len(made), mine) == (24, "mine")
+    assert ended(client, begun)["documents"] == [made, mine]
+    assert text(client, made) == "No id."
+    task = upload(client, "notes.jsonl", ONE, OTHER)
+    assert (task["about"], task["documents"]) == ("notes.jsonl", ["rev1", "rev2"])
+    page = ended(client, client.post("/api/files", files={"file": ("a.md", b"# Tides\n\nThey come.")}).json())
+    assert text(client, page["documents"][0]) == "They come."
+    assert [task["documents"] for task in client.get("/api/tasks").json()] == [[], [], []]
+
+
+def test_dead_letters_are_dismissed(client, own):
+    upload(client, "a.jsonl", ONE, BROKEN)
+    upload(client, "b.jsonl", BROKEN, BROKEN)
+    first, *_ = client.get("/api/dead-letters").json()
+    assert client.delete(f"/api/dead-letters/{first['id']}").json() == {"dismissed": 1}
+    assert client.delete(f"/api/dead-letters/{first['id']}").status_code == 404
+    assert letters(client) == ["b.jsonl, line 1", "b.jsonl, line 2"]
+    assert client.delete("/api/dead-letters?stage=encode").json() == {"dismissed": 0}
+    assert client.delete("/api/dead-letters?stage=read").json() == {"dismissed": 2}
+    assert retried(client)["result"]["read"] == 0
+    assert files(own) == []
+    assert upload(client, "b.jsonl", BROKEN)["result"]["failed"] == 1
+
+
+def test_a_deleted_document_is_gone(client):
+    assert client.delete("/api/documents/nowhere").status_code == 404
+    (before,) = [t for t in client.get("/api/topics").json() if t["id"] == topic_of(client, "d00")]
+    task = ended(client, client.delete("/api/documents/d00").json())
+    assert (task["state"], task["about"], task["result"]["deleted"]) == ("done", "d00", 1)
+    assert text(client, "d00") is None
+    assert client.get("/api/search?q=&limit=100").json()["total"] == 11
+    (after,) = [t for t in client.get("/api/topics").json() if t["id"] == before["id"]]
+    assert after["documents"] == before["documents"] - 1
+    assert client.get("/api/status").json()["documents"]["done"] == 11
+
+
+def topic_of(client, id_):
+    return client.get(f"/api/documents/{id_}").json()["topics"][0]["id"]
