@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indexer.batches import batches
-from indexer.catalog.entries import DeadLetter, LedgerEntry, Letter
+from indexer.catalog.database import now
+from indexer.catalog.entries import TAKING_IN, DeadLetter, LedgerEntry, Letter
 from indexer.catalog.ledger import Roots
 from indexer.catalog.repository import Catalog
 from indexer.errors import MappingMismatch, SettingsError
@@ -113,7 +114,9 @@ class Enricher:
         with self._catalog.trying_again(self._collection, self._letters()):
             self._documents.refresh()
             scanned = (row for rows in self._documents.scan() for row in rows)
+            start = now()
             self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
+            self._catalog.resolve(self._collection, sources=[self._root], stages=TAKING_IN, before=start)
             self._pipeline.remove_missing([self._root], report)
             self._pipeline.mine(report)
             self._pipeline.finish(report, topics, refit=refit)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TypeVar
 
 from indexer import metrics
@@ -24,7 +25,8 @@ from indexer.analysis.finders import Asked
 from indexer.analysis.ranker import Ranker
 from indexer.analysis.topics import load_libraries
 from indexer.batches import batches
-from indexer.catalog.entries import LedgerEntry, Letter, Stage
+from indexer.catalog.database import now
+from indexer.catalog.entries import MINING, TAKING_IN, LedgerEntry, Letter, Stage
 from indexer.catalog.repository import Catalog
 from indexer.encoding import Encoder
 from indexer.engines.base import Engine
@@ -43,15 +45,23 @@ from indexer.mining import (
     write_chunk,
 )
 from indexer.progress import Progress, no_progress
+from indexer.readers.source import place_of
 from indexer.records import Document, Prepared
 from indexer.text.parallel import PreparePool
 
 STORE_CHUNK = 256  # documents stored in one transaction
 NEARLY_ALL = 0.9  # of the texts that there were: when so many have become others, so do the topics
 
+FEW_CHARACTERS = 100_000  # tagged in a second or two
 MANY, MANY_SHARE = 10, 0.2  # documents of a run that no topic reaches; a fit leaves 2 % so
 
 T = TypeVar("T")
+Wants = Callable[[Document, LedgerEntry | None], bool]
+
+
+def everything(document: Document, known: LedgerEntry | None) -> bool:
+    """Takes what is read, as an ordinary run does."""
+    return True
 
 
 @dataclass
@@ -120,6 +130,7 @@ class Pipeline:
         keyphrases: int = 10,
         ranker: Callable[[], Ranker | None] = lambda: None,
         absent: int = 0,
+        tagger_is_here: bool = False,
         progress: Progress = no_progress,
     ) -> None:
         self.engine = engine
@@ -132,24 +143,48 @@ class Pipeline:
         self._ranker = ranker
         self._absent = absent
         self._progress = progress
+        self._tagger_is_here = tagger_is_here  # loaded in this process, so that few documents need no other
+        self._unclear: set[str] = set()  # files that hold something unreadable whose id is not known
 
-    def take_in(self, items: Iterable[Document | InputError], report: RunReport, total: int | None) -> None:
-        """Store the documents that are new or changed; bury what could not be read."""
+    def take_in(
+        self,
+        items: Iterable[Document | InputError],
+        report: RunReport,
+        total: int | None,
+        wants: Wants = everything,
+    ) -> int:
+        """Store the documents that are new or changed; bury what could not be read.
+
+        Args:
+            wants: Says of each document, and of what the ledger has under its id, whether it is to be taken.
+
+        Returns:
+            How many documents were not.
+        """
         before, others = sum(self.catalog.count(self.collection).values()), 0
+        start, left = now(), 0
         for chunk in batches(_timed(items, report, "read"), STORE_CHUNK):
             documents = [item for item in chunk if isinstance(item, Document)]
             problems = [item for item in chunk if isinstance(item, InputError)]
             report.notes += [shown(p) for p in problems if "left_out" in p.facts]
             self.catalog.check_locks()
             self._bury(report, "read", [p for p in problems if "left_out" not in p.facts])
+            self._keep_unreadable(problems, report)
             known = self.catalog.ledger(self.collection, [d.id for d in documents])
+            given = len(documents)
+            documents = [d for d in documents if wants(d, known.get(d.id))]
+            left += given - len(documents)
             fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
-            self.catalog.resolve(self.collection, document_ids=[d.id for d in fresh])  # it was the old text's
+            # What failed in mining was the old text's. What could not be read was the new one: that is over when it
+            # is stored, and not before, or a killed run would forget it.
+            ids = [d.id for d in fresh]
+            self.catalog.resolve(self.collection, document_ids=ids, stages=MINING)
             with report.timed("store"):
                 others += self._with_another_text([d for d in fresh if d.id in known])
                 refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
             self._bury(report, "store", refusals(fresh, list(refused.values())))
+            self.catalog.resolve(self.collection, document_ids=ids, stages=TAKING_IN, before=start)
             metrics.through("read", len(documents), sum("left_out" not in p.facts for p in problems))
             metrics.through("store", len(fresh) - len(refused), len(refused))
             same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
@@ -166,6 +201,13 @@ class Pipeline:
             self._progress("read", report.read, total)
         if others and others >= NEARLY_ALL * before:
             self._outdate_topics(report)
+        return left
+
+    def _keep_unreadable(self, problems: Sequence[InputError], report: RunReport) -> None:
+        """A document that cannot be read is there. Where its id is not known, it may be any of its file."""
+        ids = [p.facts.get("document_id") for p in problems]
+        self.catalog.touch(self.collection, [id_ for id_ in ids if id_], report.run)
+        self._unclear |= {place_of(source_of(p))[0] for p, id_ in zip(problems, ids, strict=True) if not id_}
 
     def _with_another_text(self, documents: Sequence[Document]) -> int:
         """How many of these changed have hardly a word of what is stored; the rest were edited, or got other fields."""
@@ -188,16 +230,24 @@ class Pipeline:
                 )
 
     def remove_missing(self, sources: Sequence[str], report: RunReport) -> None:
-        """Take out the documents under these sources that this run did not see."""
-        for ids in batches(list(self.catalog.unseen(self.collection, sources, report.run)), STORE_CHUNK):
+        """Take out the documents under these sources that this run did not see.
+
+        Those of a file that could not be read whole stay: they may stand in the part that is unreadable.
+        """
+        unclear = sorted(self._unclear)
+        for ids in batches(
+            list(self.catalog.unseen(self.collection, sources, report.run, but=unclear)), STORE_CHUNK
+        ):
             self.remove(ids)
             report.deleted += len(ids)
 
-    def remove(self, ids: Sequence[str]) -> None:
-        """Take documents out of the engine, then out of the ledger."""
+    def remove(self, ids: Sequence[str]) -> int:
+        """Take documents out of the engine, then out of the ledger. Returns how many there were."""
         self.catalog.check_locks()
-        self.engine.delete(ids)
+        removed = self.engine.delete(ids)
+        self.catalog.resolve(self.collection, document_ids=ids, stages=MINING)
         self.catalog.forget(self.collection, ids)
+        return removed
 
     def mine(self, report: RunReport) -> None:
         """Prepare and encode all documents that are stored and not mined."""
@@ -209,10 +259,14 @@ class Pipeline:
         # Beside this thread, one encodes: first it loads the encoder (and measures the machine when it is new) while
         # the tagger starts, then it encodes a chunk while this thread writes the one before. Only this thread touches
         # the engine and the catalog.
-        with ThreadPoolExecutor(1) as beside, PreparePool(self._workers, self._tagger) as pool:
+        chunks = self._stored(report)
+        first = next(chunks, [])
+        workers = 0 if self._tagger_is_here and _is_small(first, pending) else self._workers
+        with ThreadPoolExecutor(1) as beside, PreparePool(workers, self._tagger) as pool:
             loading = beside.submit(self._encoder)
             beside.submit(load_libraries)
-            prepared = _timed(pool.prepare_chunks(self._stored(report)), report, "wait for tagging")
+            all_chunks = chain([first] if first else [], chunks)
+            prepared = _timed(pool.prepare_chunks(all_chunks), report, "wait for tagging")
             waiting: deque[Future[EncodedChunk]] = deque()
 
             def write_next() -> None:
@@ -261,6 +315,7 @@ class Pipeline:
                 self.collection, written.missing
             )  # what changed stays "stored": the next run's
             self.catalog.mark(self.collection, written.hashes, state="mined", bundle=chunk.bundle)
+            self.catalog.resolve(self.collection, document_ids=written.hashes, stages=MINING)
         report.mined += len(written.hashes)
 
     def finish(self, report: RunReport, topics: str | int | None = None, *, refit: bool = False) -> None:
@@ -302,6 +357,11 @@ class Pipeline:
         self.catalog.bury(self.collection, problem_letters(stage, problems))
         report.failed += len(problems)
         report.problems += [shown(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
+
+
+def _is_small(chunk: Sequence[Document], pending: int) -> bool:
+    """Whether all that is to be mined is tagged sooner than a process is started for it."""
+    return pending == len(chunk) and sum(len(document.content) for document in chunk) <= FEW_CHARACTERS
 
 
 def _are_unlike(text: str, other: str) -> bool:

@@ -20,12 +20,14 @@ def planned(catalog: Catalog, collection: str, sources: Sequence[str | Path], op
     """Compare what is in the sources with what the ledger knows."""
     given = [absolute(source) for source in sources]
     seen: set[str] = set()
+    there: set[str] = set()  # and cannot be read
     new = changed = unreadable = size = 0
     problems: list[str] = []
     for item in read(given, options):
         if not isinstance(item, Document):
             unreadable += "left_out" not in item.facts
             problems += [str(item)] if len(problems) < MOST_PROBLEMS else []
+            there.add(item.facts.get("document_id", ""))
             continue
         seen.add(item.id)
         known = catalog.ledger(collection, [item.id]).get(item.id)
@@ -39,7 +41,7 @@ def planned(catalog: Catalog, collection: str, sources: Sequence[str | Path], op
         changed=changed,
         unchanged=len(seen) - new - changed,
         unreadable=unreadable,
-        missing=sum(id_ not in seen for id_ in catalog.unseen(collection, given, "")),
+        missing=sum(id_ not in seen | there for id_ in catalog.unseen(collection, given, "")),
         megabytes=round((new + changed) * MEGABYTES_PER_DOCUMENT + 3 * size / 1e6, 1),
         seconds=_expected_seconds(catalog, collection, new + changed),
         problems=tuple(problems),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -15,13 +14,17 @@ from threadpoolctl import threadpool_limits
 
 from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
-from indexer.catalog.entries import DeadLetter
+from indexer.catalog.database import now
+from indexer.catalog.entries import MINING, TAKING_IN, DeadLetter, LedgerEntry
+from indexer.catalog.runs import run_id_at
 from indexer.engines.base import Engine
 from indexer.errors import Superseded
 from indexer.pipeline import Pipeline, RunReport
+from indexer.posted import Posted
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, count, read
-from indexer.readers.source import SCHEME
+from indexer.readers.source import SCHEME, place_of, plural
+from indexer.records import Document
 from indexer.settings import Settings
 from indexer.succession import settle
 
@@ -53,22 +56,47 @@ class Again:
     """What of the dead letters can be tried again.
 
     Attributes:
-        files: To be read for that.
+        letters: By the file that is to be read for them, the file of the newest failure first.
+        mining: Those whose documents are stored: they can be tried without a file.
         missing: Files that are not there any more; their letters stay.
     """
 
-    letters: tuple[DeadLetter, ...]
-    files: tuple[str, ...]
-    missing: tuple[str, ...]
+    letters: Mapping[str, Sequence[DeadLetter]]
+    mining: Sequence[DeadLetter]
+    missing: Sequence[str]
+    posted: Posted
 
     @classmethod
-    def of(cls, letters: Sequence[DeadLetter]) -> Self:
+    def of(cls, letters: Sequence[DeadLetter], posted: Posted) -> Self:
         """All but those of a user's index, which `enrich` tries again."""
         own = [letter for letter in letters if not letter.source.startswith(SCHEME)]
-        named = {_file_of(letter.source) for letter in own if letter.source}
-        there = {file for file in named if Path(file).exists()}
-        tried = [letter for letter in own if not letter.source or _file_of(letter.source) in there]
-        return cls(tuple(tried), tuple(sorted(there)), tuple(sorted(named - there)))
+        files: dict[str, list[DeadLetter]] = {}
+        for letter in sorted(own, key=lambda letter: letter.first_at, reverse=True):
+            if letter.source:
+                files.setdefault(place_of(letter.source)[0], []).append(letter)
+        there = {file: some for file, some in files.items() if Path(file).exists()}
+        lost = {place_of(letter.source)[0] for letter in own if letter.source and letter.stage in TAKING_IN}
+        mining = [letter for letter in own if letter.stage in MINING]
+        return cls(there, mining, sorted(lost - set(there)), posted)
+
+    def wants(self, document: Document, known: LedgerEntry | None) -> bool:
+        """Whether a document of these files is to be taken: not where a newer version of it is stored.
+
+        What is stored from the same file is what stood there before. From another file, it is newer unless this one
+        failed after it was read. What is not known has come to the file since; but to a copy of something posted nothing
+        comes: there it was deleted, unless it is what failed.
+        """
+        file, _ = place_of(document.source)
+        failures = [
+            letter
+            for letter in self.letters[file]
+            if letter.source in (document.source, file) or letter.document_id == document.id
+        ]
+        if known is None:
+            return bool(failures) or not self.posted.holds(file)
+        if place_of(known.source)[0] == file:
+            return True
+        return any(run_id_at(letter.first_at) > known.run for letter in failures)
 
 
 class SourceRun:
@@ -93,14 +121,16 @@ class SourceRun:
         options: ReadOptions,
         wanted: Wanted = Wanted(),
         *,
-        letters: Sequence[DeadLetter] = (),
+        again: Again | None = None,
+        around: AbstractContextManager[None] | None = None,
         wait: bool = True,
         progress: Progress,
     ) -> RunReport:
         """Do it, under the lock of the collection.
 
         Args:
-            letters: Dead letters that these sources try again.
+            again: Dead letters to be tried again; their files are the sources.
+            around: What has to be done before the sources are read, and after all went well.
             wait: Until the workers are through.
         """
         start = time.perf_counter()
@@ -115,10 +145,10 @@ class SourceRun:
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )
-            tried = self._catalog.trying_again(self._collection, letters)
-            with undisturbed(), self._pipeline.engine.patient(), tried:
+            tried = self._catalog.trying_again(self._collection, again.mining if again else ())
+            with undisturbed(), self._pipeline.engine.patient(), tried, around or nullcontext():
                 with recorded(self._catalog, report, detach=self._crew is not None):
-                    self._take_in(given, options, wanted, report)
+                    self._take_in(given, options, wanted, report, again)
                     if self._crew is None:
                         self._pipeline.mine(report)
                         self._finish(wanted, report)
@@ -142,11 +172,31 @@ class SourceRun:
         options: ReadOptions,
         wanted: Wanted,
         report: RunReport,
+        again: Again | None,
     ) -> None:
-        items = read(given, replace(options, max_bytes=self._settings.max_document_bytes))
-        self._pipeline.take_in(items, report, count(given, options) if given else 0)
+        start = now()
+        options = replace(options, max_bytes=self._settings.max_document_bytes)
+        total = count(given, options) if given else 0
+        if again:
+            self._take_in_again(again, options, report, total)
+        else:
+            self._pipeline.take_in(read(given, options), report, total)
+        # What could not be read, and still cannot, has been buried anew. The rest works, or is gone.
+        self._catalog.resolve(self._collection, sources=given, stages=TAKING_IN, before=start)
         if wanted.delete_missing:
             self._pipeline.remove_missing(given, report)
+
+    def _take_in_again(
+        self, again: Again, options: ReadOptions, report: RunReport, total: int | None
+    ) -> None:
+        """Each file for itself: several that failed may hold the same document, and the newest has it."""
+        for file in again.letters:
+            left = self._pipeline.take_in(read([file], options), report, total, again.wants)
+            if left:
+                named = again.posted.called(file)
+                report.notes.append(
+                    f"{named}: {plural(left, 'document')} stored anew or deleted since, so left as is."
+                )
 
     def _leave_to(self, crew: Crew, wanted: Wanted, report: RunReport, progress: Progress | None) -> None:
         """Let workers mine; with a progress to tell, wait for them and finish what they did."""
@@ -215,8 +265,3 @@ def counts(report: RunReport) -> dict[str, Any]:
 def absolute(source: str | Path) -> str:
     """The path from the root on; standard input stays as it is."""
     return str(source) if str(source) == "-" else str(Path(source).absolute())
-
-
-def _file_of(source: str) -> str:
-    """FILE of FILE or FILE:LINE."""
-    return re.sub(r":\d+$", "", source)

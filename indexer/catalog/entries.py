@@ -23,6 +23,8 @@ RUN_STATES: tuple[RunState, ...] = ("running", "finished", "failed", "interrupte
 TOPIC_STATES: tuple[TopicState, ...] = ("live", "retired")
 LINEAGE_KINDS: tuple[LineageKind, ...] = get_args(LineageKind)
 STAGES: tuple[Stage, ...] = ("read", "store", "prepare", "encode", "write")
+TAKING_IN: tuple[Stage, ...] = ("read", "store")  # what failed there is in its file only
+MINING: tuple[Stage, ...] = ("prepare", "encode", "write")  # what failed there is in the engine, as text
 BATCH_STATES: tuple[BatchState, ...] = ("prepare", "encode")
 
 
@@ -81,6 +83,7 @@ class DeadLetter:
     attempts: int
     first_at: datetime
     last_at: datetime
+    id: int = 0  # by which it can be named
 
 
 @dataclass(frozen=True)

@@ -134,15 +134,20 @@ class Ledger(Database):
         """Id and content hash of every document, ascending by id."""
         yield from self._pages(collection, D.content_hash)
 
-    def unseen(self, collection: str, sources: Sequence[str], run: str) -> Iterator[str]:
+    def unseen(
+        self, collection: str, sources: Sequence[str], run: str, *, but: Sequence[str] = ()
+    ) -> Iterator[str]:
         """Ids of documents that lie under one of these sources and that `run` has not seen, ascending.
 
         A source lies under itself, FILE:LINE under FILE, and FOLDER/FILE under FOLDER. Sources are compared
         as texts: give them as they were given when the documents were recorded.
+
+        Args:
+            but: Not those under these.
         """
-        roots = Roots(sources)
+        roots, others = Roots(sources), Roots(but)
         for id_, source in self._pages(collection, D.source, D.seen_run != run):
-            if source in roots:
+            if source in roots and source not in others:
                 yield id_
 
     def _adopt(self, connection: Connection, collection: str, ledger: str) -> None:

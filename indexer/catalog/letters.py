@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select, text, update
 
 from indexer.catalog.database import Database, chunks, now, storable
-from indexer.catalog.entries import STAGES, DeadLetter, Letter, Stage
+from indexer.catalog.entries import MINING, STAGES, DeadLetter, Letter, Stage
 from indexer.catalog.ledger import Roots
 from indexer.catalog.tables import LetterRow as L
 
-COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L.last_at)
+COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L.last_at, L.row)
 
 
 class DeadLetters(Database):
@@ -81,14 +82,21 @@ class DeadLetters(Database):
         *,
         document_ids: Iterable[str] = (),
         sources: Iterable[str] = (),
+        stages: Sequence[Stage] = STAGES,
+        before: datetime | None = None,
     ) -> int:
         """Close dead letters, because what failed has worked or is gone. Returns how many were open.
 
         Args:
             document_ids: Letters of these documents.
             sources: Letters whose source lies under one of these, as in `unseen`.
+            stages: Only letters of these.
+            before: Only letters that nothing was added to since then.
         """
         conditions: list[ColumnElement[bool]] = [L.collection == collection, L.resolved_at.is_(None)]
+        conditions.append(L.stage.in_(stages))
+        if before is not None:
+            conditions.append(L.last_at < before)
         closed = 0
         for some in chunks(sorted(set(document_ids))):
             with self._writing() as connection:
@@ -96,17 +104,41 @@ class DeadLetters(Database):
                 closed += connection.execute(statement.values(resolved_at=now())).rowcount
         return closed + self._resolve_under(list(sources), conditions)
 
+    def dismiss(
+        self, collection: str, *, ids: Sequence[int] | None = None, stages: Sequence[Stage] = STAGES
+    ) -> int:
+        """Close dead letters that nobody wants to hear of any more. Returns how many were open.
+
+        Args:
+            ids: Only these; None means all.
+            stages: Only letters of these.
+        """
+        open_ones = update(L).where(L.collection == collection, L.resolved_at.is_(None), L.stage.in_(stages))
+        statements = (
+            [open_ones] if ids is None else [open_ones.where(L.row.in_(some)) for some in chunks(ids)]
+        )
+        closed = 0
+        for statement in statements:
+            with self._writing() as connection:
+                closed += connection.execute(statement.values(resolved_at=now())).rowcount
+        return closed
+
     @contextmanager
     def trying_again(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
-        """Close these letters before a block that tries them again; those that it buries anew count on."""
-        if not letters:
+        """Close letters before a block that mines their documents again; those that it buries anew count on.
+
+        Workers leave documents with an open letter alone. Letters of what could not be read or stored stay: nothing
+        but them tells which file to read again, should this process be killed. Who has read it closes them.
+        """
+        mining = [letter for letter in letters if letter.stage in MINING]
+        if not mining:
             yield
             return
-        self.resolve(collection, sources=sorted({letter.source for letter in letters}))
+        self.resolve(collection, sources=sorted({letter.source for letter in mining}), stages=MINING)
         try:
             yield
         finally:
-            self._count_on(collection, letters)
+            self._count_on(collection, mining)
 
     def _count_on(self, collection: str, before: Sequence[DeadLetter]) -> None:
         statement = update(L).where(

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import RowMapping, insert, select, update
@@ -154,6 +155,15 @@ def new_run_id() -> str:
     with _lock:
         _last = max(_last + 1, (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80))
         number = _last
+    return _run_id(number)
+
+
+def run_id_at(moment: datetime) -> str:
+    """What stands between the ids of the runs that began before a moment and of those that began after it."""
+    return _run_id(int(moment.timestamp() * 1_000) << 80)
+
+
+def _run_id(number: int) -> str:
     return "".join(DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
 
 

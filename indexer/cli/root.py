@@ -18,6 +18,7 @@ SECTIONS = {
         "plan": "indexer.cli.plan:plan",
         "compare": "indexer.cli.compare:compare",
         "retry": "indexer.cli.retry:retry",
+        "delete": "indexer.cli.delete:delete",
     },
     "Find": {
         "search": "indexer.cli.search:search",

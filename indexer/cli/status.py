@@ -198,12 +198,14 @@ def _done(run: Run) -> str:
 
 
 def rendered_letters(letters: Sequence[DeadLetter]) -> str:
-    """Dead letters, one on a line; the reason begins with FILE:LINE where that is known."""
+    """Dead letters, one on a line; the reason begins with FILE:LINE where that is known, the line with its number."""
     return table(
-        [_letter(letter) for letter in letters], head=("stage", "tries", "last", "reason"), right=(1,)
+        [_letter(letter) for letter in letters],
+        head=("number", "stage", "tries", "last", "reason"),
+        right=(0, 2),
     )
 
 
 def _letter(letter: DeadLetter) -> tuple[str, ...]:
     reason = letter.reason if letter.reason.startswith(letter.source) else f"{letter.source}: {letter.reason}"
-    return letter.stage, f"{letter.attempts:,}", moment(letter.last_at), clean(near(reason))
+    return str(letter.id), letter.stage, f"{letter.attempts:,}", moment(letter.last_at), clean(near(reason))

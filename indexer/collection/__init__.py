@@ -21,27 +21,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from indexer.analysis.finders import Asked
-from indexer.answers import Plan, Status, WorkStatus
-from indexer.catalog.entries import DeadLetter, Run
-from indexer.catalog.locks import retraining, watching
+from indexer.answers import Plan
+from indexer.catalog.entries import STAGES, TAKING_IN, Run, Stage
 from indexer.collection.opened import on_live_vectors
-from indexer.collection.reading import Reading
-from indexer.drift import latest
+from indexer.collection.state import State
 from indexer.encoding import Encoder
-from indexer.errors import QueryError
+from indexer.errors import NotFound, QueryError
 from indexer.finish import Finisher
 from indexer.pipeline import Pipeline, RunReport
 from indexer.plan import planned
+from indexer.posted import Posted, Waiting
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions
 from indexer.records import Topic
 from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
-from indexer.runs import Again, SourceRun, Wanted, check_live
+from indexer.runs import Again, SourceRun, Wanted, check_live, recorded
 from indexer.succession import settle
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
-    from indexer.engines.generations import Generation
     from indexer.enrich import EnrichReport
     from indexer.enriching import Enriching
     from trainer.retrain.report import RetrainOptions, RetrainReport
@@ -49,11 +47,12 @@ if TYPE_CHECKING:
     from workers.crew import Crew
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
+MOST_IDS = 100  # of deleted documents, that the catalog keeps
 PAST_RUNS = 1_000  # that are looked through: years of nights
 
 
-class Collection(Reading):
-    """One collection of documents: what `Opened` and `Reading` say of it, and everything that changes it."""
+class Collection(State):
+    """One collection of documents: what `Opened`, `Reading` and `State` say of it, and everything that changes it."""
 
     # -- indexing -------------------------------------------------------------------------------------------
 
@@ -88,11 +87,89 @@ class Collection(Reading):
     @on_live_vectors
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
-        again = Again.of(self.catalog.dead(self.name))
+        again = Again.of(self.catalog.dead(self.name), self.posted)
         run = self._source_run("retry", workers, progress)
-        report = run.run(again.files, ReadOptions(), letters=again.letters, progress=progress)
+        around = self._tidying()
+        report = run.run(list(again.letters), ReadOptions(), again=again, around=around, progress=progress)
         report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
         return report
+
+    @on_live_vectors
+    def index_posted(
+        self, waiting: Waiting, *, wait: bool = True, progress: Progress = no_progress
+    ) -> RunReport:
+        """Index what was posted; see `indexer.posted`. An upload replaces the earlier one of its name.
+
+        Raises:
+            NotFound: Another process has done it.
+        """
+        wanted = Wanted(delete_missing=waiting.is_upload)
+        run = self._source_run("index", True, progress)
+        around = self._storing(waiting)
+        return run.run([waiting.place], ReadOptions(), wanted, around=around, wait=wait, progress=progress)
+
+    @on_live_vectors
+    def delete(self, ids: Sequence[str], *, progress: Progress = no_progress) -> RunReport:
+        """Take documents out, and what was mined from them; topics and phrases follow.
+
+        What still stands in a file comes back when that is indexed again. Killed and called again, it goes on: the
+        ledger is the last to forget them.
+
+        Raises:
+            NotFound: There is no such document; then none is deleted.
+        """
+        wanted = list(dict.fromkeys(ids))
+        with self.catalog.lock(self.name, "indexer delete") as lock:
+            settle(self.settings, self.catalog)
+            check_live(self.engine)
+            self._check_there(wanted)
+            report = RunReport(
+                run=self.catalog.start_run(self.name, "delete", {"ids": wanted[:MOST_IDS]}, lock=lock)
+            )
+            pipeline = self._pipeline(progress)
+            with self.engine.patient(), recorded(self.catalog, report):
+                report.deleted = len(wanted)
+                self.engine.delete(wanted)
+                if not self.catalog.open_runs(self.name):  # workers have a finish of their own
+                    pipeline.finish(report)
+                pipeline.remove(wanted)
+        return report
+
+    def _check_there(self, ids: Sequence[str]) -> None:
+        known = {*self.catalog.ledger(self.name, ids), *(s.document.id for s in self.engine.documents(ids))}
+        for id_ in ids:
+            if id_ not in known:
+                raise NotFound(
+                    f"There is no document '{id_}' in collection '{self.name}'.",
+                    hint="Ids are exact; search lists them.",
+                )
+
+    def dismiss(self, ids: Sequence[int] | None = None, *, stages: Sequence[Stage] = STAGES) -> int:
+        """Take dead letters off the list without trying them again. Returns how many there were.
+
+        What they are about stays as it is, until its file is indexed again.
+
+        Args:
+            ids: Of the letters; None means all.
+            stages: Only letters of these.
+        """
+        return self.catalog.dismiss(self.name, ids=ids, stages=stages)
+
+    @property
+    def posted(self) -> Posted:
+        """What requests have posted, and where it lies."""
+        return Posted(self.settings.home, self.name)
+
+    @contextmanager
+    def _storing(self, waiting: Waiting) -> Iterator[None]:
+        with self._tidying(), self.posted.placed(waiting):
+            yield
+
+    @contextmanager
+    def _tidying(self) -> Iterator[None]:
+        yield
+        letters = self.catalog.dead(self.name)
+        self.posted.tidy(letter.source for letter in letters if letter.stage in TAKING_IN)
 
     def _source_run(self, kind: str, workers: bool, progress: Progress) -> SourceRun:
         crew = self._crew() if workers and self.settings.broker else None
@@ -180,6 +257,7 @@ class Collection(Reading):
             keyphrases=self.settings.keyphrases,
             ranker=lambda: self.ranker,
             absent=self.settings.absent_keyphrases,
+            tagger_is_here="_preparer" in self.__dict__,
             progress=progress,
         )
 
@@ -343,84 +421,3 @@ class Collection(Reading):
             return self.catalog.runs(self.name, limit, kinds=KINDS)
         runs = self.catalog.runs(self.name, PAST_RUNS, kinds=KINDS)
         return [run for run in runs if not run.was_idle][:limit]
-
-    # -- state ----------------------------------------------------------------------------------------------
-
-    def generations(self) -> list[Generation]:
-        """Complete sets of rows, each mined with one encoder: the live one, those that are kept, an unfinished one."""
-        from indexer.engines.opening import open_generations
-
-        with closing(open_generations(self.settings)) as generations:
-            return generations.all()
-
-    def status(self) -> Status:
-        """Counts, sizes, drift, dead letters and the last runs."""
-        info = self.engine.info()
-        drift = latest(self.catalog, self.name)
-        bundles = [
-            run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
-        ]
-        return Status(
-            collection=self.name,
-            engine=info,
-            documents={state: number for state, number in self.catalog.count(self.name).items()},
-            without_topic=info.without_topic,
-            dead={stage: number for stage, number in self.catalog.dead_counts(self.name).items()},
-            topics=info.topics,
-            bundle=str(bundles[0]) if bundles else self.settings.bundle,
-            last_runs=tuple(self.catalog.runs(self.name, 5)),
-            lock=self._holder(self.name),
-            retraining=self._holder(retraining(self.name)),
-            watching=self._holder(watching(self.name)),
-            work=self.work(),
-            drift=drift,
-            drifted=drift.beyond(self.settings.drift),
-        )
-
-    def _holder(self, lock: str) -> str:
-        holder = self.catalog.lock_holder(lock)
-        return f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else ""
-
-    def work(self) -> WorkStatus:
-        """What is with the workers: batches, queues, runs and retrains that go on."""
-        runs = self.catalog.open_runs(self.name)
-        retrains = self.catalog.open_runs(self.name, retrains=True)
-        batches = self.catalog.work(self.name)
-        finishing = any(self.catalog.is_through(run.id) for run in runs)
-        finisher = self._holder(self.name) if finishing else ""
-        idle: list[str] = [
-            state for state, waiting in batches.waiting.items() if waiting and not batches.held[state]
-        ]
-        idle += ["maintain"] if finishing and not finisher else []
-        idle += ["train"] if retrains and not self._holder(retraining(self.name)) else []
-        queues: dict[str, int | None] = {}
-        if self.settings.broker:
-            from workers.sending import Sender
-
-            queues |= Sender(self.settings).depths()
-        return WorkStatus(
-            batches=batches,
-            queues=queues,
-            left=self.catalog.count(self.name)["stored"],
-            mined=sum(run.counts.get("mined", 0) for run in runs),
-            runs=tuple(runs),
-            retrains=tuple(retrains),
-            finishing=finishing,
-            finisher=finisher,
-            idle_queues=tuple(idle),
-        )
-
-    def unattended(self) -> tuple[str, ...]:
-        """Queues with something to do of which no worker answers. Asks them, which takes a second."""
-        from workers.sending import Sender
-
-        before = self.work()
-        if not before.idle_queues or None in before.queues.values():
-            return ()
-        attended = Sender(self.settings).attended()
-        still = self.work().idle_queues  # who has taken something meanwhile has not answered
-        return tuple(queue for queue in still if queue in before.idle_queues and queue not in attended)
-
-    def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
-        """What could not be processed, and why."""
-        return self.catalog.dead(self.name, limit=limit)

@@ -16,6 +16,7 @@ from indexer.engines.opening import live_bundle, open_engine
 from indexer.errors import Superseded
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
+from indexer.text.parallel import preparer_here
 
 LOOK_EVERY = 1.0  # seconds between two looks whether another generation has taken over
 
@@ -127,7 +128,7 @@ class Opened:
 
     @cached_property
     def _preparer(self) -> Preparer:
-        return Preparer(self.settings.tagger)
+        return preparer_here(self.settings.tagger)
 
 
 def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:

@@ -21,6 +21,7 @@ STDIN = "-"
 SCHEME = "elasticsearch:"  # what the source of a document begins with that was read from a user's index
 BUFFER = 1 << 16  # bytes; also how many can be looked at before reading
 _GZIP = b"\x1f\x8b"
+_WITH_LINE = re.compile(r"(.*):(\d+)", re.DOTALL)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -122,6 +123,12 @@ class _Passed(io.RawIOBase):
 def shown(path: PurePath) -> str:
     """A path as messages and `Document.source` show it."""
     return "stdin" if str(path) == STDIN else clean(path.as_posix())
+
+
+def place_of(source: str) -> tuple[str, int | None]:
+    """The file of a source, and the line in it where it has one: FILE:LINE is what `Document.source` holds."""
+    found = _WITH_LINE.fullmatch(source)
+    return (found[1], int(found[2])) if found else (source, None)
 
 
 def clean(text: str) -> str:

@@ -142,6 +142,11 @@ def prepare_here(tagger: str, documents: Sequence[Document], *, alone: bool) -> 
         return _prepare(tagger, _texts(documents)).unpack()
 
 
+def preparer_here(tagger: str) -> Preparer:
+    """The tagger of this process, loaded once for all who need it."""
+    return _preparer(tagger)
+
+
 @dataclass(frozen=True)
 class Packed:
     """Outcomes on their way between processes: a few arrays instead of thousands of small objects."""

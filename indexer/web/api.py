@@ -13,10 +13,10 @@ from indexer.records import Document
 from indexer.web import schemas
 from indexer.web.access import Reader
 from indexer.web.asking import MOST, Filters, Id, Limit, Mode, Names, Offset, Words
-from indexer.web.problems import documented
+from indexer.web.problems import JSON, documented
 from indexer.web.served import Shared
 
-router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 413, 422, 429, 503))
+router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503))
 
 TopicPath = Annotated[str, Path(alias="id", max_length=200, description="Id, number or label.")]
 
@@ -116,7 +116,7 @@ def phrases(
     return {"phrases": [], "mentions": mentions}
 
 
-@router.post("/keyphrases", response_model=list[schemas.Keyphrase])
+@router.post("/keyphrases", response_model=list[schemas.Keyphrase], dependencies=[JSON])
 def keyphrases(served: Shared, reader: Reader, text: schemas.Text) -> list[dict[str, Any]]:
     """Find the keyphrases of a text. Nothing is kept."""
     found = served.collection.keyphrases(Document("posted", text.text, text.title), limit=text.limit)

@@ -46,6 +46,7 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         collection.warm()
+        work.go_on(served)
         yield
         served.tasks.close()
         collection.close()

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Response, UploadFile
+from fastapi import APIRouter, Body, Path, Query, Response, UploadFile
+from pydantic import Discriminator, Field, Tag
 
 from indexer import plain
+from indexer.catalog.entries import STAGES, Stage
 from indexer.errors import QueryError
 from indexer.web import schemas, work
 from indexer.web.access import Admin, Reader, Writer
 from indexer.web.api import TopicPath
-from indexer.web.problems import Refusal, documented
+from indexer.web.problems import JSON, Refusal, documented
 from indexer.web.served import Served, Shared
 from indexer.web.tasks import Task
 
@@ -21,14 +23,17 @@ router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 
 MOST_DOCUMENTS = 1_000  # in one request
 
 
-@router.post("/documents", response_model=schemas.Task, status_code=202)
+@router.post("/documents", response_model=schemas.Task, status_code=202, dependencies=[JSON])
 def add_documents(
     served: Shared,
     writer: Writer,
     response: Response,
     documents: Annotated[
-        schemas.NewDocument
-        | Annotated[list[schemas.NewDocument], Body(min_length=1, max_length=MOST_DOCUMENTS)],
+        Annotated[schemas.NewDocument, Tag("one")]
+        | Annotated[
+            list[schemas.NewDocument], Field(min_length=1, max_length=MOST_DOCUMENTS), Tag("several")
+        ],
+        Discriminator(lambda given: "several" if isinstance(given, list) else "one"),
         Body(),
     ],
 ) -> dict[str, Any]:
@@ -39,11 +44,22 @@ def add_documents(
 
 @router.post("/files", response_model=schemas.Task, status_code=202)
 def add_file(served: Shared, writer: Writer, response: Response, file: UploadFile) -> dict[str, Any]:
-    """Index a file: jsonl, csv, tsv, txt, md, html, pdf or docx. The same name again replaces what it held."""
+    """Index a file: jsonl, csv, tsv, txt, md, html, pdf or docx. The same name again replaces what it held.
+
+    What the newer file does not hold any more is removed; as long as something in it cannot be read, nothing is.
+    """
     return _begun(served, response, work.add_file(served, file.filename or "", file.file))
 
 
-@router.patch("/topics/{id}", response_model=schemas.Topic)
+@router.delete("/documents/{id:path}", response_model=schemas.Task, status_code=202)
+def delete_document(
+    served: Shared, writer: Writer, response: Response, id_: Annotated[str, Path(alias="id", max_length=512)]
+) -> dict[str, Any]:
+    """Take a document out. It comes back if it stands in a file that is indexed again."""
+    return _begun(served, response, work.delete(served, id_))
+
+
+@router.patch("/topics/{id}", response_model=schemas.Topic, dependencies=[JSON])
 def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
     """Give a topic a name by hand; it stays through every later run."""
     try:
@@ -58,7 +74,28 @@ def retry(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
     return _begun(served, response, work.retry(served))
 
 
-@router.post("/retrain", response_model=schemas.Task, status_code=202)
+@router.delete("/dead-letters", response_model=schemas.Dismissed)
+def dismiss_all(
+    served: Shared,
+    writer: Writer,
+    stage: Annotated[Stage | None, Query(description="Only those of this stage.")] = None,
+) -> dict[str, int]:
+    """Take dead letters off the list without trying them again. What they are about stays as it is."""
+    return {"dismissed": served.collection.dismiss(stages=(stage,) if stage else STAGES)}
+
+
+@router.delete("/dead-letters/{id}", response_model=schemas.Dismissed)
+def dismiss(
+    served: Shared, writer: Writer, id_: Annotated[int, Path(alias="id", ge=1, lt=2**63)]
+) -> dict[str, int]:
+    """Take one dead letter off the list."""
+    dismissed = served.collection.dismiss([id_])
+    if not dismissed:
+        raise Refusal(404, f"There is no dead letter {id_}.")
+    return {"dismissed": dismissed}
+
+
+@router.post("/retrain", response_model=schemas.Task, status_code=202, dependencies=[JSON])
 def retrain(served: Shared, admin: Admin, response: Response, wanted: schemas.Retrain) -> dict[str, Any]:
     """Adapt the encoder to the collection; it takes over if it is better."""
     return _begun(served, response, work.retrain(served, **wanted.model_dump()))
@@ -67,7 +104,7 @@ def retrain(served: Shared, admin: Admin, response: Response, wanted: schemas.Re
 @router.get("/tasks", response_model=list[schemas.Task])
 def tasks(served: Shared, reader: Reader) -> list[dict[str, Any]]:
     """List the tasks that this server was given, newest first."""
-    return [shown(served, task) for task in served.tasks.all()]
+    return [{**shown(served, task), "documents": []} for task in served.tasks.all()]
 
 
 @router.get("/tasks/{id}", response_model=schemas.Task)

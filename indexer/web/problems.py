@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
@@ -22,6 +22,7 @@ from indexer.errors import (
     QueryError,
     SettingsError,
 )
+from indexer.web.fields import wrong_fields
 
 MEDIA_TYPE = "application/problem+json"
 COME_BACK = 5  # seconds, where something is away
@@ -59,6 +60,28 @@ class Refusal(HTTPException):
         self.hint = hint
 
 
+def json_only(request: Request) -> None:
+    """A dependency of routes that take JSON: what says that it is something else is refused.
+
+    Raises:
+        Refusal: It does.
+    """
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if (
+        said
+        and said != "application/json"
+        and not (said.startswith("application/") and said.endswith("+json"))
+    ):
+        raise Refusal(
+            415,
+            f"This takes JSON, and not '{said[:100]}'.",
+            hint="Send it with Content-Type: application/json.",
+        )
+
+
+JSON = Depends(json_only)
+
+
 def described(error: Exception, request_id: str) -> tuple[Problem, dict[str, str]]:
     """The problem that an error is, and headers that go with it."""
     headers: dict[str, str] = {}
@@ -71,7 +94,7 @@ def described(error: Exception, request_id: str) -> tuple[Problem, dict[str, str
         detail, hint = str(error), error.hint
     elif isinstance(error, RequestValidationError):
         status, detail = 422, "Parameters or fields are wrong."
-        errors = [{"where": ".".join(map(str, e["loc"])), "what": e["msg"]} for e in error.errors()]
+        errors = wrong_fields(error)
     elif isinstance(error, HTTPException):  # ours, or of the framework: no such route, another method
         status, detail, headers = error.status_code, str(error.detail), dict(error.headers or {})
         hint = error.hint if isinstance(error, Refusal) else ""

@@ -5,9 +5,27 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
-Meta = str | int | float | bool | list[str] | None
+
+def _one_message(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """One sentence, in place of one for each kind that a value could be of."""
+    try:
+        return check(value)
+    except ValidationError:
+        kinds = "text, a number, true, false, null or a list of texts"
+        raise PydanticCustomError("kind", f"Input should be {kinds}") from None
+
+
+Meta = Annotated[str | int | float | bool | list[str] | None, WrapValidator(_one_message)]
 
 
 class Taken(BaseModel):
@@ -289,6 +307,12 @@ class Task(BaseModel):
 
     id: str
     kind: str
+    about: str = Field(
+        description="The file or document that it is done with; empty where the kind says all."
+    )
+    documents: list[str] = Field(
+        description="Ids of the documents, at most 1,000; of an upload when it is done. Not in the list of tasks."
+    )
     state: Literal["waiting", "running", "with workers", "done", "failed", "stopped"]
     stage: str
     done: int
@@ -311,13 +335,19 @@ class Run(BaseModel):
 
 
 class DeadLetter(BaseModel):
+    id: int = Field(description="By which it can be dismissed.")
     source: str
+    where: str = Field(description="The source in words: an upload by its name.")
     stage: str
     reason: str
     document_id: str
     attempts: int
     first_at: datetime
     last_at: datetime
+
+
+class Dismissed(BaseModel):
+    dismissed: int = Field(description="How many dead letters there were.")
 
 
 class Generation(BaseModel):

@@ -58,7 +58,9 @@ def plain_run(of: Run) -> dict[str, Any]:
 @router.get("/api/dead-letters", response_model=list[schemas.DeadLetter])
 def dead_letters(served: Shared, reader: Reader, limit: Last = MOST) -> list[dict[str, Any]]:
     """What could not be processed, and why."""
-    return [asdict(letter) for letter in served.collection.dead_letters(limit)]
+    posted = served.collection.posted
+    found = served.collection.dead_letters(limit)
+    return [{**asdict(letter), "where": posted.called(letter.source)} for letter in found]
 
 
 @router.get("/api/history", response_model=list[schemas.Run])

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -48,6 +48,13 @@ class Task:
     result: Result = field(default_factory=dict)
     error: str = ""
     ended: datetime | None = None
+    about: str = ""  # a file, a document; empty where the kind says all
+    documents: Sequence[str] = ()  # ids of what it is about
+
+    @property
+    def failed(self) -> int:
+        """How many documents could not be processed."""
+        return int(self.result.get("failed") or 0)
 
 
 class Stopped(KeyboardInterrupt):
@@ -64,13 +71,17 @@ class Tasks:
         self._thread = threading.Thread(target=self._go, name="tasks", daemon=True)
         self._thread.start()
 
-    def add(self, kind: str, work: Work) -> Task:
+    def add(self, kind: str, work: Work, *, about: str = "", documents: Sequence[str] = ()) -> Task:
         """Have something done.
+
+        Args:
+            about: What it is done with: a file, a document.
+            documents: Their ids, where they are known already; otherwise the work says them under this name.
 
         Raises:
             Refusal: Too much is waiting.
         """
-        task = Task(secrets.token_hex(8), kind, datetime.now(UTC))
+        task = Task(secrets.token_hex(8), kind, datetime.now(UTC), about=about, documents=documents)
         try:
             # With the context of the request, so that log lines of the work have its id.
             self._waiting.put_nowait((task, work, contextvars.copy_context()))
@@ -113,7 +124,9 @@ class Tasks:
         task.state = "running"
         logger.info("task_begun", task=task.id, kind=task.kind)
         try:
-            task.result = self._insist(task, lambda: work(progress))
+            result = self._insist(task, lambda: work(progress))
+            task.documents = result.pop("documents", task.documents)
+            task.result = result
             task.state = "done"
         except IndexerError as error:
             task.state, task.error = "failed", f"{error} {error.hint}".strip()

@@ -1,7 +1,7 @@
 """What requests have done that takes long, as tasks: documents and files to index, dead letters, retrains.
 
 What was posted lies in ``posted`` of the home until it is stored; what could not be read stays there, so that it can be
-tried again like any other file.
+tried again like any other file. See `indexer.posted`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,26 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import IO, Any
 
-from indexer.catalog.runs import new_run_id
-from indexer.errors import InputError
+from indexer.errors import IndexerError, InputError
+from indexer.pipeline import RunReport
+from indexer.posted import Waiting
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, read
 from indexer.readers.registry import MANY, ONE
+from indexer.readers.source import File, hash_id, shown
 from indexer.web.problems import Refusal
 from indexer.web.served import Served
 from indexer.web.tasks import Result, Task
+from indexer.wording import count
 
 LARGEST_FILE = 50_000_000  # bytes
 COPIED = 1 << 20
 LONGEST_NAME = 120
+MOST_TOLD = 1_000  # ids of documents that a task names
 UNSAFE = re.compile(r"[^\w .()+-]+")
 MAGIC = {"pdf": b"%PDF-", "docx": b"PK\x03\x04"}  # what such files begin with; all others are text
 
@@ -36,9 +41,9 @@ def add_documents(served: Served, documents: Sequence[Mapping[str, Any]]) -> Tas
     Raises:
         InputError: One of them cannot be one: nothing is indexed then.
     """
-    folder = _folder(served)
-    path = folder / "documents.jsonl"
-    try:
+    ids: list[str] = []
+
+    def write(path: Path) -> None:
         with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
             lines = (json.dumps(_record(document, number)) for number, document in enumerate(documents, 1))
             stream.writelines(f"{line}\n" for line in dict.fromkeys(lines))  # the same twice is one
@@ -46,10 +51,10 @@ def add_documents(served: Served, documents: Sequence[Mapping[str, Any]]) -> Tas
         for item in read([path], limit):
             if isinstance(item, InputError):
                 raise InputError(str(item).removeprefix(f"{item.facts.get('source')}:"), hint=item.hint)
-    except BaseException:
-        _clear(folder)
-        raise
-    return _index(served, folder, path)
+            ids.append(item.id)
+
+    waiting = served.collection.posted.receive(write)
+    return _index(served, waiting, f"{count(len(ids), 'document')} posted", ids)
 
 
 def _record(document: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -77,44 +82,94 @@ def add_file(served: Served, name: str, stream: IO[bytes]) -> Task:
     begin = stream.read(len(b"PK\x03\x04") + 1)
     if suffix in MAGIC and not begin.startswith(MAGIC[suffix]):
         raise Refusal(415, f"This is no {suffix} file, though it is called one.")
-    folder = _folder(served)
-    path = folder / "uploads" / name  # ids come from the folder's name too: it stays the same
-    try:
-        path.parent.mkdir()
+
+    def write(path: Path) -> None:
         with path.open("wb") as copy:
             copy.write(begin)
             shutil.copyfileobj(stream, copy, COPIED)
-    except BaseException:
-        _clear(folder)
-        raise
-    return _index(served, folder, path)
+
+    return _index(served, served.collection.posted.receive(write, name=name), name)
 
 
 def safe_name(name: str) -> str:
-    """The last part of a file's name, without what could lead elsewhere or be taken for something else."""
-    last = UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
+    """The last part of a file's name, without what could lead elsewhere or be taken for something else.
+
+    Where that changes it, it gets a mark of its own: another file must not be taken for the same one.
+    """
+    given = name.replace("\\", "/").rpartition("/")[2]
+    last = UNSAFE.sub("_", given).strip(" .")
     stem, dot, suffix = last.rpartition(".")
-    return f"{stem[: LONGEST_NAME - len(suffix)]}{dot}{suffix}" if dot else last[:LONGEST_NAME]
+    short = f"{stem[: LONGEST_NAME - len(suffix)]}{dot}{suffix}" if dot else last[:LONGEST_NAME]
+    if short == given or not dot:
+        return short
+    return f"{short.removesuffix(dot + suffix)}-{hash_id(given)[:6]}{dot}{suffix}"
 
 
-def _index(served: Served, folder: Path, path: Path) -> Task:
+def go_on(served: Served) -> None:
+    """Index what an earlier server had accepted, and was stopped before it had stored it."""
+    posted = served.collection.posted
+    left = posted.waiting()
+    if left:
+        names = dict.fromkeys(posted.called(shown(one.place)) for one in left)
+        _index(served, left[-1], ", ".join(names))
+
+
+def _index(served: Served, waiting: Waiting, about: str, ids: Sequence[str] = ()) -> Task:
+    posted = served.collection.posted
+
     def index(progress: Progress) -> Result:
-        report = served.collection.index([path], wait=False, progress=progress)
-        if not report.failed:
-            _clear(folder)
-        return asdict(report)
+        for one in posted.waiting():  # a task that failed for a while may have left some: older ones first
+            if one.folder.name < waiting.folder.name:
+                _store_older(served, one, progress)
+        report = _store(served, waiting, progress)
+        return {**asdict(report), "documents": ids or _come_from(served, waiting.place)}
 
-    return served.tasks.add("index", index)
+    try:
+        return served.tasks.add("index", index, about=about, documents=ids)
+    except Refusal:
+        posted.drop(waiting)
+        raise
 
 
-def _folder(served: Served) -> Path:
-    folder = served.collection.settings.home / "posted" / new_run_id()
-    folder.mkdir(parents=True)
-    return folder
+def _store(served: Served, waiting: Waiting, progress: Progress) -> RunReport:
+    """Index one thing that waits. It waits on where that fails for a reason that passes."""
+    try:
+        return served.collection.index_posted(waiting, wait=False, progress=progress)
+    except Exception as error:
+        passing = isinstance(error, IndexerError) and (error.retryable or "holder" in error.facts)
+        if not passing:
+            served.collection.posted.drop(waiting)
+        raise
 
 
-def _clear(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _store_older(served: Served, waiting: Waiting, progress: Progress) -> None:
+    """What cannot be stored at all was the matter of its own task."""
+    try:
+        _store(served, waiting, progress)
+    except Exception:
+        if waiting.is_there:
+            raise
+
+
+def _come_from(served: Served, place: Path) -> list[str]:
+    """Ids of the documents of an upload; the first ones."""
+    catalog, name = served.collection.catalog, served.collection.name
+    lines = catalog.ids(name, source_prefix=f"{shown(place)}:")
+    return list(islice(lines, MOST_TOLD)) or list(catalog.ledger(name, [File.given(place).id]))
+
+
+def delete(served: Served, id_: str) -> Task:
+    """Take a document out.
+
+    Raises:
+        NotFound: There is none.
+    """
+    served.collection.document(id_)
+
+    def take_out(progress: Progress) -> Result:
+        return asdict(served.collection.delete([id_], progress=progress))
+
+    return served.tasks.add("delete", take_out, about=id_, documents=[id_])
 
 
 def retry(served: Served) -> Task:

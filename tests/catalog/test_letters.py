@@ -41,8 +41,10 @@ def test_what_fails_when_it_is_tried_again_counts_on(catalog: Catalog) -> None:
     catalog.bury("main", [NO_TEXT])
     before = {letter.source: letter for letter in catalog.dead("main")}
     with catalog.trying_again("main", list(before.values())):
-        assert catalog.dead("main") == []
+        # What could not be read stays until it is read: nothing else tells which file that was.
+        assert [letter.stage for letter in catalog.dead("main")] == ["read", "read"]
         catalog.bury("main", [NO_TEXT, broken, Letter("s", "encode", "another", document_id="a")])
+    assert catalog.resolve("main", sources=["b.pdf"], stages=("read", "store")) == 1
     found = {(letter.source, letter.stage): letter for letter in catalog.dead("main")}
     assert {key: letter.attempts for key, letter in found.items()} == {
         ("a.pdf", "read"): 3, ("s", "write"): 2, ("s", "encode"): 1,

@@ -246,6 +246,29 @@ def test_retry_of_nothing_changes_nothing(read):
     assert read("retry").stdout == "nothing changed\n"
 
 
+def test_dead_letters_are_dropped_by_number_by_stage_or_all(run, home, bad):
+    run("index", bad, home=home)
+    first, _ = json.loads(run("status", "--dead", "--json", home=home).stdout)
+    assert f"{first['id']}" in run("status", "--dead", home=home).stdout
+    assert run("retry", "--drop", first["id"], home=home).stdout == "1 dead letter dropped\n"
+    unknown = run("retry", "--drop", first["id"], home=home)
+    assert (unknown.exit_code, "no dead letter" in unknown.stderr) == (2, True)
+    assert run("retry", "--drop", "encode", home=home).stdout == "0 dead letters dropped\n"
+    assert json.loads(run("retry", "--drop", "all", "--json", home=home).stdout) == {"dismissed": 1}
+    assert run("status", "--dead", home=home).stdout == "no dead letters\n"
+    run("index", bad, home=home)
+    assert len(json.loads(run("status", "--dead", "--json", home=home).stdout)) == 2
+
+
+def test_documents_are_deleted(run, home, bad):
+    run("index", bad, home=home)
+    there = [hit["id"] for hit in json.loads(run("search", "", "--json", home=home).stdout)["hits"]]
+    assert run("delete", there[0], home=home).stdout.startswith("0 documents read: 0 new")
+    assert run("show", there[0], home=home).exit_code == 1
+    missing = run("delete", there[0], home=home)
+    assert (missing.exit_code, missing.stderr.startswith("Error: There is no document")) == (1, True)
+
+
 # -- plan ---------------------------------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ def test_dead_letters_name_file_and_line(run, home, tmp_path):
     (tmp_path / "bad.jsonl").write_text("not json\n")
     run("index", "bad.jsonl", home=home)
     head, row = run("status", "--dead", home=home).stdout.splitlines()
-    assert head.split() == ["stage", "tries", "last", "reason"]
+    assert head.split() == ["number", "stage", "tries", "last", "reason"]
     assert "bad.jsonl:1: not valid JSON" in row
     letters = as_json(run("status", "--dead", "--json", home=home))
     assert letters[0]["stage"] == "read"

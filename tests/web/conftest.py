@@ -13,7 +13,6 @@ def small_parts():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
         patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
-        patch.setattr("indexer.collection.opened.Preparer", PlainPreparer)
         patch.setattr("indexer.collection.TAGGERS", 0)
         yield
 

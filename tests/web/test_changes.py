@@ -18,6 +18,11 @@ def posted(client, path, **given):
     return ended(client, answer.json())
 
 
+def kept(home):
+    """What lies in the home of all that was posted."""
+    return [path for path in (home / "posted").rglob("*") if path.is_file()]
+
+
 def test_a_posted_document_is_found(client, own):
     new = {
         "id": "new/1",
@@ -31,7 +36,7 @@ def test_a_posted_document_is_found(client, own):
     assert (stored["title"], stored["meta"]) == ("Tidal power", {"subject": "oceans"})
     assert stored["bundle"]
     assert client.get("/api/search", params={"q": "turbines"}).json()["hits"][0]["id"] == "new/1"
-    assert not list((own / "posted").iterdir())
+    assert not kept(own)
 
 
 def test_a_name_cannot_be_given_while_somebody_writes(client, own):
@@ -82,7 +87,7 @@ def test_what_cannot_be_a_document_is_refused_at_once(own, monkeypatch, document
         assert said in answer.json()["detail"]
         assert str(own) not in answer.text
         assert client.get("/api/tasks").json() == []
-    assert not list((own / "posted").iterdir())
+    assert not kept(own)
 
 
 def test_an_uploaded_file_is_read_by_its_kind(client, own):
@@ -92,7 +97,7 @@ def test_an_uploaded_file_is_read_by_its_kind(client, own):
     assert (hit["title"], hit["meta"]["file"]) == ("Tides", "Notes on tides.md")
     changed = {"file": ("Notes on tides.md", b"# Tides\n\nTides come and go.", "text/markdown")}
     assert posted(client, "/api/files", files=changed)["result"]["changed"] == 1
-    assert not list((own / "posted").iterdir())
+    assert not kept(own)
     assert not list(own.parent.glob("Notes*"))
 
 
@@ -176,11 +181,11 @@ def test_a_task_waits_while_somebody_else_writes(client, own):
 
 
 def test_a_server_that_stops_interrupts_its_task(own, monkeypatch):
-    def slow(self, sources, *, wait, progress):
+    def slow(self, waiting, *, wait, progress):
         while True:
             progress("mine", 1, 2)
 
-    monkeypatch.setattr(Collection, "index", slow)
+    monkeypatch.setattr(Collection, "index_posted", slow)
     with serving(own) as client:
         task = client.post("/api/documents", json={"text": "x"}).json()
         tasks = client.app.state.served.tasks
@@ -196,7 +201,7 @@ def test_documents_that_are_handed_over_are_with_the_workers(client, monkeypatch
         with other.catalog.lock("main", "test") as lock:
             run = other.catalog.start_run("main", "index", {}, lock=lock)
             report = RunReport(run=run, left_to_workers=1)
-            monkeypatch.setattr(Collection, "index", lambda self, sources, **given: report)
+            monkeypatch.setattr(Collection, "index_posted", lambda self, waiting, **given: report)
             task = posted(client, "/api/documents", json={"text": "x"})
             assert task["state"] == "with workers"
             other.catalog.finish_run(run, "finished", {"mined": 1})

@@ -19,6 +19,9 @@ def seen(web, path, status=200):
     return html.fromstring(answer.text)
 
 
+HTML = {"Accept": "text/html"}
+
+
 def text(found):
     return " ".join(found.text_content().split())
 
@@ -270,13 +273,44 @@ def test_operations_show_runs_and_generations(web):
 def test_a_dead_letter_is_tried_again_by_a_form(client, own):
     send_file(client, "two.jsonl", b'{"id": "ok", "text": "Sea ice."}\n{broken\n')
     tree = seen(client, "/operations")
-    assert "two.jsonl:2" in text(one(tree, "//section[@aria-labelledby='dead']//tbody/tr"))
+    row = cells(one(tree, "//section[@aria-labelledby='dead']//tbody/tr"))
+    reason = "not valid JSON: Expecting property name enclosed in double quotes at column 2."
+    assert row[:3] == ["two.jsonl, line 2", reason, "read"]
+    task = one(tree, "//li[@data-task]")
+    assert text(task).startswith("done, 1 failed index two.jsonl")
+    assert "two.jsonl, line 2: not valid JSON" in text(one(task, "details"))
+    assert one(task, ".//a[text()='ok' or bdi='ok']").get("href") == "/document?id=ok"
     (file,) = (own / "posted").glob("*/uploads/two.jsonl")
     file.write_text('{"id": "ok", "text": "Sea ice."}\n{"id": "mended", "text": "Tides."}\n')
     send(client, tree, "/operations/retry")
     finish(client)
     assert "Nothing: every document was." in text(seen(client, "/operations"))
     assert client.get("/api/documents/mended").status_code == 200
+
+
+def test_dead_letters_are_dismissed_by_forms(client):
+    send_file(client, "two.jsonl", b"{broken\n{broken\n{broken\n")
+    tree = seen(client, "/operations")
+    letter = tree.xpath("//section[@aria-labelledby='dead']//tbody//input[@name='letter']")[1].get("value")
+    token = one(tree, "//form[@action='/operations/retry']/input[@name='token']").get("value")
+    assert client.post("/operations/dismiss", data={"letter": letter}, headers=HTML).status_code == 403
+    client.post("/operations/dismiss", data={"letter": letter, "token": token}, headers=HTML)
+    rows = seen(client, "/operations").xpath("//section[@aria-labelledby='dead']//tbody/tr/th")
+    assert [text(row) for row in rows] == ["two.jsonl, line 1", "two.jsonl, line 3"]
+    client.post("/operations/dismiss", data={"stage": "all", "token": token}, headers=HTML)
+    assert "Nothing: every document was." in text(seen(client, "/operations"))
+
+
+def test_a_document_is_deleted_by_a_form(client):
+    tree = seen(client, "/document?id=d00")
+    form = one(tree, "//form[@action='/document/delete']")
+    given = {field.get("name"): field.get("value") for field in form.xpath("input")}
+    assert client.post("/document/delete", data={"id": "d00"}, headers=HTML).status_code == 403
+    answer = client.post("/document/delete", data=given, headers=HTML, follow_redirects=False)
+    assert answer.headers["location"].startswith("/operations#task-")
+    finish(client)
+    seen(client, "/document?id=d00", 404)
+    assert "delete d00" in text(one(seen(client, "/operations"), "//li[@data-task]"))
 
 
 def send_file(client, name, content):

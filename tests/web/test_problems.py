@@ -81,20 +81,20 @@ def test_a_request_keeps_the_id_it_brings(web):
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "where"),
     [
-        {"text": "x", "unknown": 1},
-        {"title": "no text"},
-        {"text": ""},
-        {"text": "x", "limit": 0},
-        [],
-        "text",
+        ({"text": "x", "unknown": 1}, "unknown"),
+        ({"title": "no text"}, "text"),
+        ({"text": ""}, "text"),
+        ({"text": "x", "limit": 0}, "limit"),
+        ([], "body"),
+        ("text", "body"),
     ],
 )
-def test_a_wrong_body_says_which_field(web, body):
+def test_a_wrong_body_says_which_field(web, body, where):
     answer = web.post("/api/keyphrases", json=body)
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["where"].startswith("body")
+    assert answer.json()["errors"][0]["where"] == where
 
 
 def test_a_body_that_is_too_large_is_not_read(web):
@@ -114,3 +114,41 @@ def test_a_body_of_unknown_length_is_read_up_to_the_limit(web):
 def test_nothing_is_said_to_other_sites(web):
     answer = web.get("/api/topics", headers={"Origin": "https://elsewhere.example"})
     assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ({"text": ""}, {"text": "String should have at least 1 character"}),
+        ({"title": "x"}, {"text": "Field required"}),
+        ({"text": "x", "size": 1}, {"size": "Extra inputs are not permitted"}),
+        ([], {"body": "List should have at least 1 item after validation, not 0"}),
+        (
+            [{"text": "x"}, {"text": "y", "meta": {"nested": {"a": 1}, "str": {}, "good": [1]}}],
+            dict.fromkeys(
+                ("1.meta.nested", "1.meta.str", "1.meta.good"),
+                "Input should be text, a number, true, false, null or a list of texts",
+            ),
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_once_as_those_know_it_who_wrote_it(web, body, wrong):
+    answer = web.post("/api/documents", json=body)
+    assert answer.status_code == 422
+    assert {error["where"]: error["what"] for error in answer.json()["errors"]} == wrong
+    assert len(answer.json()["errors"]) == len(wrong)
+
+
+def test_a_wrong_parameter_is_named(web):
+    (error,) = web.get("/api/search?limit=many").json()["errors"]
+    assert error["where"] == "limit"
+
+
+@pytest.mark.parametrize("path", ["/api/documents", "/api/keyphrases", "/api/retrain"])
+def test_what_says_that_it_is_no_json_is_refused_as_that(web, path):
+    answer = web.post(path, content='{"text": "x"}', headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 415
+    assert "text/plain" in answer.json()["detail"]
+    assert "application/json" in answer.json()["hint"]
+    right = {"Content-Type": "application/json; charset=utf-8"}
+    assert web.post("/api/keyphrases", content='{"text": "x"}', headers=right).status_code == 200

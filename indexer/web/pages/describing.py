@@ -34,9 +34,9 @@ def routes(description: Schema) -> Iterator[Route]:
 
 def _fields(schema: Schema, description: Schema) -> list[tuple[str, str]]:
     """What stands in a body; of several kinds of body, the first."""
-    while "anyOf" in schema or "$ref" in schema:
-        if "anyOf" in schema:
-            schema = schema["anyOf"][0]
+    while "properties" not in schema:
+        if kinds := schema.get("anyOf") or schema.get("oneOf"):
+            schema = kinds[0]
         else:
             schema = description["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     required = schema.get("required", [])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.answers import Why
 from indexer.errors import NotFound, QueryError
-from indexer.web.access import Reader
+from indexer.web import work
+from indexer.web.access import Reader, Writer
 from indexer.web.pages.marking import Piece, Span, phrases_of, pieces
+from indexer.web.pages.operations import to_task
 from indexer.web.pages.rendering import page
 from indexer.web.served import Served, Shared
 
@@ -47,6 +49,7 @@ def document(
         votes=VOTES,
         similar=collection.similar(id, limit=SIMILAR),
         labels=labels,
+        source=collection.posted.called(stored.document.source),
     )  # fmt: skip
 
 
@@ -55,6 +58,19 @@ def _why(served: Served, id: str) -> Why | None:
         return served.collection.why(id)
     except NotFound:  # it has not been mined yet
         return None
+
+
+@router.post("/document/delete")
+def delete(
+    request: Request,
+    served: Shared,
+    writer: Writer,
+    id: Annotated[str, Form(max_length=512)] = "",
+    token: Annotated[str, Form()] = "",
+) -> RedirectResponse:
+    """Take a document out."""
+    served.access.check_token(request, token)
+    return to_task(work.delete(served, id))
 
 
 @router.get("/phrases")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from indexer.catalog.entries import Run
+from indexer.catalog.entries import STAGES, DeadLetter, Run, Stage
 from indexer.readers.registry import MANY, ONE
 from indexer.web import work
 from indexer.web.access import Reader, Writer
 from indexer.web.changes import shown
 from indexer.web.pages.rendering import page
-from indexer.web.served import Shared
+from indexer.web.served import Served, Shared
+from indexer.web.tasks import Task
 from indexer.wording import count
 
 router = APIRouter(include_in_schema=False)
@@ -22,6 +23,7 @@ router = APIRouter(include_in_schema=False)
 LETTERS = 50
 RUNS = 15
 TASKS = 10
+NAMED = 3  # documents of a task
 JUDGED = 3  # retrains whose judgement is shown
 COUNTS = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 
@@ -45,13 +47,29 @@ def operations(request: Request, served: Shared, reader: Reader) -> HTMLResponse
     return page(
         request, served, reader, "operations.html",
         status=collection.status(),
-        letters=collection.dead_letters(LETTERS),
+        letters=[_told(served, letter) for letter in collection.dead_letters(LETTERS)],
+        stages=STAGES,
+        named=NAMED,
         runs=[(run, done(run)) for run in collection.catalog.runs(collection.name, RUNS)],
         judgements=judgements(history)[:JUDGED],
         generations=list(reversed(collection.generations())),
-        tasks=[shown(served, task) for task in served.tasks.all()[:TASKS]],
+        tasks=[_task(served, task) for task in served.tasks.all()[:TASKS]],
         kinds=[f".{suffix}" for suffix in (*MANY, *ONE)],
     )  # fmt: skip
+
+
+def _told(served: Served, letter: DeadLetter) -> tuple[DeadLetter, str, str]:
+    """A dead letter, its place in words, and its reason without that place."""
+    reason = letter.reason.removeprefix(letter.source).removeprefix(":").strip()
+    return letter, served.collection.posted.called(letter.source), reason
+
+
+def _task(served: Served, task: Task) -> dict[str, Any]:
+    """A task as the list shows it: with places in words."""
+    found = shown(served, task)
+    told = found["result"].get("problems", ())
+    problems = [served.collection.posted.in_words(problem) for problem in told]
+    return {**found, "problems": problems, "failed": int(found["result"].get("failed") or 0)}
 
 
 def done(run: Run) -> str:
@@ -75,14 +93,31 @@ def judgements(history: list[Run]) -> list[Judgement]:
     ]
 
 
+@router.post("/operations/dismiss")
+def dismiss(
+    request: Request,
+    served: Shared,
+    writer: Writer,
+    letter: Annotated[int | None, Form(ge=1, lt=2**63)] = None,
+    stage: Annotated[Stage | Literal["all"] | None, Form()] = None,
+    token: Annotated[str, Form()] = "",
+) -> RedirectResponse:
+    """Take dead letters off the list: one, those of a stage, or all."""
+    served.access.check_token(request, token)
+    if letter is not None:
+        served.collection.dismiss([letter])
+    elif stage is not None:
+        served.collection.dismiss(stages=STAGES if stage == "all" else (stage,))
+    return RedirectResponse("/operations#dead", 303)
+
+
 @router.post("/operations/retry")
 def retry(
     request: Request, served: Shared, writer: Writer, token: Annotated[str, Form()] = ""
 ) -> RedirectResponse:
     """Do the dead letters again."""
     served.access.check_token(request, token)
-    work.retry(served)
-    return RedirectResponse("/operations#tasks", 303)
+    return to_task(work.retry(served))
 
 
 @router.post("/operations/files")
@@ -91,5 +126,9 @@ def add_file(
 ) -> RedirectResponse:
     """Index a file."""
     served.access.check_token(request, token)
-    work.add_file(served, file.filename or "", file.file)
-    return RedirectResponse("/operations#tasks", 303)
+    return to_task(work.add_file(served, file.filename or "", file.file))
+
+
+def to_task(task: Task) -> RedirectResponse:
+    """To where it is said how far a task is."""
+    return RedirectResponse(f"/operations#task-{task.id}", 303)

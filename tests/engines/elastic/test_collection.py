@@ -74,6 +74,22 @@ def documents(collection):
     }
 
 
+def test_deleted_documents_leave_nothing_behind(both):
+    local, elastic, _ = both
+    gone = [f"d{i:02}" for i in range(0, 30, 3)]
+    for collection in (local, elastic):
+        assert collection.delete(gone).deleted == 10
+        assert collection.engine.info().documents == 20
+        assert collection.mentions(gone[0]) == []
+        assert collection.catalog.ledger("main", gone) == {}
+        assert list(collection.engine.changed_phrases()) == []
+        sizes = {topic.id: topic.size for topic in collection.topics()}
+        assert sizes == {topic.id: topic.size for topic in collection.catalog.topics("main")}
+        for id_, size in sizes.items():
+            assert sum(any(t.topic_id == id_ for t in d.topics) for d in collection.documents()) == size
+    assert local.engine.info().phrases == elastic.engine.info().phrases
+
+
 def test_every_command_answers_as_on_the_embedded_engine(both):
     local, elastic, source = both
     assert documents(elastic) == documents(local)

@@ -1,0 +1,155 @@
+"""What requests have posted, on its way into a collection.
+
+    coming/RUN/…                   is being received
+    waiting/RUN/uploads/NAME       has come, and is not stored yet
+    waiting/RUN/documents/RUN.jsonl
+    uploads/NAME                   the newest copy of what was uploaded under this name
+    documents/RUN.jsonl            documents that came without a file
+
+A request writes what it brings aside, and one renaming makes it wait. The run that stores it copies it to its place,
+again by one renaming, and takes it off the waiting ones when it has stored it. So nobody ever reads half of a file, or
+of two, and what a killed server had accepted is done by the next one, in the order in which it came.
+
+An upload has the same place as the one before it under this name. So its documents have the same source: for the ledger
+it is a file that has changed. Copies stay as long as something in them could not be read, to be tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.catalog.runs import new_run_id
+from indexer.errors import NotFound
+from indexer.readers.source import place_of, shown
+
+UPLOADS, DOCUMENTS = "uploads", "documents"
+KINDS = (UPLOADS, DOCUMENTS)
+ABANDONED = 24 * 3600.0  # seconds after which nobody is receiving a file any more
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Something that was posted and is not stored yet.
+
+    Attributes:
+        folder: Named by when it came; is removed when it is stored.
+        place: Where it lies while it is stored, and as long as something in it could not be.
+    """
+
+    folder: Path
+    path: Path
+    place: Path
+
+    @property
+    def is_upload(self) -> bool:
+        return self.path.parent.name == UPLOADS
+
+    @property
+    def is_there(self) -> bool:
+        return self.path.exists()
+
+
+class Posted:
+    """What was posted to one collection."""
+
+    def __init__(self, home: Path, collection: str) -> None:
+        self._root = home.absolute() / "posted" / collection
+
+    def receive(self, write: Callable[[Path], None], *, name: str = "") -> Waiting:
+        """Let something be written, and make it wait: all of it, or nothing.
+
+        Args:
+            name: Of an upload; empty for documents that come without a file.
+        """
+        run = new_run_id()
+        kind, name = (UPLOADS, name) if name else (DOCUMENTS, f"{run}.jsonl")
+        aside, folder = self._root / "coming" / run, self._root / "waiting" / run
+        (aside / kind).mkdir(parents=True)
+        try:
+            write(aside / kind / name)
+            folder.parent.mkdir(exist_ok=True)
+            aside.rename(folder)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        return self._waiting(folder / kind / name)
+
+    def waiting(self) -> list[Waiting]:
+        """What is not stored yet, in the order in which it came."""
+        found = [path for kind in KINDS for path in self._root.glob(f"waiting/*/{kind}/*")]
+        return sorted(map(self._waiting, found), key=lambda one: one.folder.name)
+
+    def _waiting(self, path: Path) -> Waiting:
+        return Waiting(path.parent.parent, path, self._root / path.parent.name / path.name)
+
+    @contextmanager
+    def placed(self, waiting: Waiting) -> Iterator[None]:
+        """Have something at its place while it is stored; when the block ends well, it waits no longer.
+
+        The caller holds the lock of the collection: otherwise a run could read two copies as one.
+
+        Raises:
+            NotFound: Another server has stored it.
+        """
+        if not waiting.is_there:
+            raise NotFound(f"{waiting.path.name} was stored by another server.")
+        waiting.place.parent.mkdir(exist_ok=True)
+        beside = self._root / "coming" / waiting.folder.name
+        beside.parent.mkdir(exist_ok=True)
+        shutil.copyfile(waiting.path, beside)
+        beside.replace(waiting.place)
+        yield
+        self.drop(waiting)
+
+    def drop(self, waiting: Waiting) -> None:
+        """It waits no longer."""
+        shutil.rmtree(waiting.folder, ignore_errors=True)
+
+    def tidy(self, sources: Iterable[str]) -> None:
+        """Remove the copies that nothing has to be read from again. The caller holds the lock of the collection.
+
+        Args:
+            sources: Of the dead letters of what could not be read or stored.
+        """
+        needed = {place_of(source)[0] for source in sources}
+        for copy in (path for kind in KINDS for path in self._root.glob(f"{kind}/*")):
+            if shown(copy) not in needed:
+                copy.unlink(missing_ok=True)
+        for left in self._root.glob("coming/*"):
+            if time.time() - left.stat().st_mtime > ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+
+    def holds(self, file: str) -> bool:
+        """Whether this is a copy of ours, which nobody mends: another one comes in its place."""
+        return self._kind(file) is not None
+
+    def called(self, source: str) -> str:
+        """What people call a source: an upload by its name. Others are what they are."""
+        file, line = place_of(source)
+        kind = self._kind(file)
+        if kind == UPLOADS:
+            name = os.path.basename(file)
+            return name if line is None else f"{name}, line {line:,}"
+        if kind == DOCUMENTS:
+            return "a posted document" if line is None else f"posted document {line:,}"
+        return source
+
+    def in_words(self, problem: str) -> str:
+        """A problem of a run, which begins with its source, with that as people call it."""
+        source, colon, what = problem.partition(": ")
+        file, line = place_of(source)
+        path = str(Path(file).absolute())  # they are shown as one would type them here
+        return (
+            f"{self.called(path if line is None else f'{path}:{line}')}{colon}{what}"
+            if self.holds(path)
+            else problem
+        )
+
+    def _kind(self, file: str) -> str | None:
+        return next((kind for kind in KINDS if os.path.dirname(file) == shown(self._root / kind)), None)
