@@ -15,7 +15,7 @@ from itertools import islice
 from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
 from indexer.errors import QueryError
 from indexer.records import StoredDocument, Topic
-from indexer.search import Facet, Mode, named_facets, parse_words
+from indexer.search import Facet, Mode, named_facets, only_excluding, parse_words
 
 LOOKED_AT = 20  # most frequent values of a field that tell what it is good for
 TELLING = 0.01  # share of all documents that the most frequent value must have, for a field to be narrowed by
@@ -72,7 +72,7 @@ def open_facets(
 
     The choices are the conditions with ``=``, which are alternatives; everything else holds.
     """
-    words = None if mode == "meaning" else _words(engine, query, filters, absent)
+    words = _words(engine, query, mode, filters, absent)
     chosen = {condition.field for condition in filters if condition.operator == "="}
     together = [name for name in fields if name not in chosen]
     groups = [together] if together else []
@@ -85,14 +85,21 @@ def open_facets(
     return named_facets(engine, {name: counted[name] for name in fields})
 
 
-def _words(engine: Engine, query: str, filters: Sequence[Filter], absent: float) -> WordQuery | None:
-    """The words as `search` takes them: any of them is enough where no document has all."""
+def _words(
+    engine: Engine, query: str, mode: Mode, filters: Sequence[Filter], absent: float
+) -> WordQuery | None:
+    """The words whose documents `search` counts."""
     words = replace(parse_words(query), absent=absent)
-    if len(words.clauses) > 1:
-        answer = engine.search(SearchRequest(words=words, filters=tuple(filters), limit=0))
-        if answer.words is not None and answer.words.total == 0:
-            words = replace(words, require_all=False)
-    return words if words.clauses else None
+    ways = [words, replace(words, require_all=False)] if len(words.clauses) > 1 else [words]
+    if mode == "meaning":
+        ways = [only_excluding(words)]
+    elif mode == "both":
+        ways.append(only_excluding(words))
+    for way in ways[:-1]:
+        answer = engine.search(SearchRequest(words=way, filters=tuple(filters), limit=0))
+        if answer.words is not None and answer.words.total:
+            return way
+    return ways[-1] if ways[-1].clauses else None
 
 
 def field_kinds(engine: Engine) -> FieldKinds:
@@ -150,7 +157,7 @@ def timeline(
     Args:
         unit: A key of PRECISION; None chooses one by how far the dates reach.
     """
-    words = None if mode == "meaning" else _words(engine, query, filters, absent)
+    words = _words(engine, query, mode, filters, absent)
     held = tuple(condition for condition in filters if condition.field != field)
     request = SearchRequest(words=words, filters=held, limit=0, facets=(field,), facet_size=MOST_DATES)
     counted = [(at, number) for at, number in engine.search(request).facets[field] if _is_date(at)]

@@ -25,7 +25,7 @@ from indexer.cli.text import (
     say,
     table,
 )
-from indexer.wording import clean, count, percent
+from indexer.wording import clean, count, found, percent
 
 if TYPE_CHECKING:
     from indexer.answers import Reason
@@ -117,7 +117,7 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 def rendered(results: SearchResults, labels: plain.Labels, reasons: Reasons = None) -> str:
     """Hits, then facets."""
     blocks = [_hit(hit, labels, reasons) for hit in results.hits]
-    blocks.append(_counted(results))
+    blocks.append(found(results))
     facets = [facet for facet in results.facets if facet.values]
     if facets:
         blocks[-1] += f"\n\nCounts over {results.facets_over}:"
@@ -170,20 +170,6 @@ def _why(hit: Hit, labels: plain.Labels, reasons: Reasons) -> Iterator[tuple[str
 
 def _reason(reason: Reason) -> str:
     return reason.phrase if reason.similarity is None else f"{reason.phrase} {reason.similarity:.2f}"
-
-
-def _counted(results: SearchResults) -> str:
-    if not results.hits and not results.total:
-        return "no documents"
-    if not results.query:
-        return count(results.total, "document")
-    if results.mode == "meaning":
-        return f"the nearest of {count(results.total, 'document')}"
-    words = "any" if results.relaxed else "all"
-    line = f"{count(results.total, 'document')} with {words} of the words"
-    if results.relaxed:
-        line += "; none has all of them"
-    return line + ("; the others are near in meaning" if len(results.hits) > results.total else "")
 
 
 def _facet(facet: Facet) -> str:

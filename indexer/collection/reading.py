@@ -73,11 +73,15 @@ class Reading(Opened):
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
         return results
 
-    def scan(self, query: str, *, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
-        """All documents that `search` finds by words, without an end; for export."""
+    @on_live_vectors
+    def scan(self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+        """All documents that `search` lists on its pages, for export; see `indexer.search.scan`."""
         self._check_fields([f.field for f in filters])
+        encoder = None if mode == "words" or not query.strip() else self.encoder
         chosen = [self._resolved(f) for f in filters]
-        return scan(self.engine, query, chosen, absent=self.settings.absent_weight)
+        return scan(
+            self.engine, query, chosen, mode=mode, encoder=encoder, absent=self.settings.absent_weight
+        )
 
     def open_facets(
         self,

@@ -78,12 +78,16 @@ class SearchRequest:
 
     `words`, `vector` or both may be given; with neither, all documents under the filters match: the answer's
     `words` lists them in id order with scores of 0.
+
+    Negated clauses of `words` hold for the vector too: documents with one of them are left out before the nearest are
+    taken.
     """
 
     words: WordQuery | None = None
     vector: Vector | None = None
     filters: tuple[Filter, ...] = ()
     limit: int = 100  # length of each ranking; an engine may end at 10,000
+    nearest: int | None = None  # length of the ranking by vector, where it is to be another
     facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a field of the user's
     facet_size: int = 10
 
@@ -94,7 +98,7 @@ class Ranking:
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
-    total: int  # all matches, not only those listed; by vector: the documents under the filters that have one
+    total: int  # all matches, not only those listed; by vector: all that could be there, under the filters
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def test_search_shows_hits_and_facets(read):
 def test_search_as_json(read):
     answer = found(read("search", "robot", "arm", "--json", "--limit", "2"))
     assert set(answer) == {
-        "query", "mode", "total", "relaxed", "page", "limit", "hits", "facets", "facets_over",
+        "query", "mode", "total", "listed", "has_more", "relaxed", "page", "limit", "hits", "facets", "facets_over",
     }  # fmt: skip
     first = answer["hits"][0]
     assert set(first) == {
@@ -92,7 +92,7 @@ def test_a_search_without_words_lists_documents(read):
 
 def test_a_search_that_finds_nothing(read):
     result = read("search", "xyzzy", "--mode", "words")
-    assert (result.exit_code, result.stdout) == (0, "no documents\n")
+    assert (result.exit_code, result.stdout) == (0, "no document with the word\n")
 
 
 def test_when_no_document_has_all_words_it_is_said(read):

@@ -102,7 +102,7 @@ def test_several_choices_at_once_stay_in_the_address(web):
 
 def test_a_choice_that_is_left_by_nothing_can_be_taken_away(web):
     tree = seen(web, "/?q=volatility&mode=words&f.subject=oceans")
-    assert text(one(tree, "//h2[@id='said']")) == "0 documents with the word"
+    assert text(one(tree, "//h2[@id='said']")) == "No document with the word"
     assert tree.xpath("//input[@name='f.subject'][@checked]/@value") == ["oceans"]
 
 

@@ -51,6 +51,7 @@ def search(
 ) -> SearchAnswer:
     conditions = queries.of_filters(request.filters)
     limit = max(0, min(request.limit, DEEPEST))
+    nearest = limit if request.nearest is None else max(0, min(request.nearest, DEEPEST))
     searches = []
     listed = request.words is not None or request.vector is None
     scored = False
@@ -69,11 +70,12 @@ def search(
         searches.append((names.documents, body))
     if request.vector is not None:
         checked(request.vector, dims)
-        having = {"bool": {"filter": [*conditions, {"exists": {"field": "vector"}}]}}
+        allowed = [*conditions, *queries.without(request.words)]
+        having = {"bool": {"filter": [*allowed, {"exists": {"field": "vector"}}]}}
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
-        if limit:
-            nearest = _nearest(request.vector, limit, conditions, standing.vector_index)
-            searches.append((names.documents, {**nearest, "_source": False}))
+        if nearest:
+            near = _nearest(request.vector, nearest, allowed, standing.vector_index)
+            searches.append((names.documents, {**near, "_source": False}))
     answers = cluster.search_many(searches)
     words = meaning = None
     counts: Mapping[str, tuple[tuple[str, int], ...]] = {}
@@ -83,7 +85,7 @@ def search(
         counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
-        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if limit else []
+        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
         best = [(-cosine(hit), hit["_id"]) for hit in hits]
         best.sort()
         meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)

@@ -38,7 +38,10 @@ def search(connection: sqlite3.Connection, vectors: Vectors, request: SearchRequ
         matches = _matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
-        meaning = _by_vector(connection, vectors, _checked(request.vector, vectors.dims), request.limit, mask)
+        asked = _checked(request.vector, vectors.dims)
+        allowed = _without(connection, request.words, mask)
+        wanted = request.limit if request.nearest is None else request.nearest
+        meaning = _by_vector(connection, vectors, asked, wanted, allowed)
     return SearchAnswer(
         _ranked(connection, matches, request.limit) if matches and listed else None,
         meaning,
@@ -84,6 +87,18 @@ def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask
         found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression.excluded,))
         docs = np.setdiff1d(docs, column(found))
     return Matches(docs if mask is None else docs[mask[docs]])
+
+
+def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
+    """The mask, without the documents that have a word which the query excludes."""
+    excluded = words.expression(query).excluded if query else ""
+    if not excluded:
+        return mask
+    if mask is None:
+        mask = filters.everything(connection)
+    kept = mask.copy()
+    kept[column(connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (excluded,)))] = False
+    return kept
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:

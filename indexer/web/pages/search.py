@@ -11,12 +11,13 @@ from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
 from indexer.engines.base import Filter
-from indexer.search import DEEPEST, Facet, Hit, Mode, SearchResults, parse_filter
+from indexer.search import DEEPEST, Facet, Hit, Mode, parse_filter
 from indexer.web.access import Reader
 from indexer.web.pages.charts import bars
 from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
 from indexer.web.served import Served, Shared
+from indexer.wording import found
 
 router = APIRouter(include_in_schema=False)
 
@@ -144,7 +145,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         asked=asked,
         results=results,
         hits=[_shown(hit, kinds.date) for hit in results.hits],
-        said=said(results),
+        said=_capital(found(results)),
         choices=[_choices(facets[name], asked.chosen.get(name, ()), labels) for name in fields],
         bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
         date=kinds.date,
@@ -152,30 +153,8 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         reasons=collection.reasons(results) if asked.why else {},
         labels=labels,
         modes=MODES,
-        has_more=_has_more(asked, results),
+        on_page=ON_PAGE,
     )  # fmt: skip
-
-
-def _has_more(asked: Asked, results: SearchResults) -> bool:
-    """Whether there is a next page. By meaning, nobody knows before it has been looked at."""
-    seen = asked.number * ON_PAGE
-    if seen >= DEEPEST:
-        return False
-    return len(results.hits) == ON_PAGE if results.mode != "words" and results.query else seen < results.total
-
-
-def said(results: SearchResults) -> str:
-    """What the number of hits means."""
-    number = f"{results.total:,} document{'' if results.total == 1 else 's'}"
-    if not results.query:
-        return number
-    if results.mode == "meaning":
-        return f"The nearest of {number}"
-    if results.relaxed:
-        return f"{number} with any of the words; none has all of them"
-    return f"{number} with {'the word' if len(results.query.split()) == 1 else 'all of the words'}" + (
-        "; more that are near in meaning" if results.mode == "both" else ""
-    )
 
 
 def _shown(hit: Hit, date: str) -> ShownHit:
@@ -195,6 +174,10 @@ def _shown(hit: Hit, date: str) -> ShownHit:
         texts[:FRAGMENTS] or [[Piece(begin)]],
         str(document.meta.get(date, "")),
     )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _choices(facet: Facet, chosen: Sequence[str], labels: dict[str, str]) -> Choices:
