@@ -50,7 +50,7 @@ FRAGMENTS_SHOWN = 2
 @click.option("--all", "everything", is_flag=True,
               help="List all documents with the words, without an end; with --json.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write all documents with the words to a file: .csv, .jsonl or .parquet.")  # fmt: skip
+              help="Write all documents that are listed, on all pages, to a file: .csv, .jsonl or .parquet.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Say of each document what it was found by.")
 @json_option
 @pass_app
@@ -83,7 +83,7 @@ def search(
       indexer search wind --output found.csv
     """
     if output:
-        _save(app, " ".join(query), filters, output)
+        _save(app, " ".join(query), mode, filters, output)
         return
     if everything:
         if not as_json or mode == "meaning":
@@ -180,14 +180,15 @@ def _facet(facet: Facet) -> str:
     return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
 
 
-def _save(app: App, query: str, filters: Sequence[Filter], output: Path) -> None:
+def _save(app: App, query: str, mode: Mode, filters: Sequence[Filter], output: Path) -> None:
     from indexer.exports import hit_columns, hit_rows, save, writer_for
 
     write = writer_for(output)
     with app.collection() as collection:
         labels = plain.labels_of(collection.topics())
-        rows = hit_rows(collection.scan(query, filters=filters), labels)
-        save(output, write(rows, hit_columns(collection.engine.fields())))
+        hits = collection.scan(query, mode=mode, filters=filters)
+        rows = hit_rows(hits, labels, scored=mode != "both")
+        save(output, write(rows, hit_columns(collection.engine.fields(), collection.field_kinds().date)))
 
 
 def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:

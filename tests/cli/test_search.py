@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -213,3 +214,16 @@ def test_what_would_silently_find_nothing_is_refused(read, args, message):
     result = read("search", *args)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_file_has_what_the_mode_lists(read, tmp_path):
+    """Three phrases in turn: "tides" stands in d01, d07, d13 and d19."""
+    by = {}
+    for mode in ("words", "both"):
+        assert read("search", "tides", "--mode", mode, "--output", "out.csv").exit_code == 0
+        with (tmp_path / "out.csv").open(encoding="utf-8-sig", newline="") as stream:
+            by[mode] = list(csv.DictReader(stream))
+    assert {row["id"] for row in by["words"]} == {"d01", "d07", "d13", "d19"}
+    assert all(float(row["score"]) > 0 for row in by["words"])
+    assert len(by["both"]) == 21
+    assert {row["id"] for row in by["both"] if row["found_by"] == "both"} == {"d01", "d07", "d13", "d19"}

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
 from indexer.engines.base import Filter
-from indexer.search import DEEPEST, Facet, Hit, Mode, parse_filter
+from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
 from indexer.web.access import Reader
 from indexer.web.pages.charts import bars
 from indexer.web.pages.marking import Piece, highlighted
@@ -153,7 +153,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         reasons=collection.reasons(results) if asked.why else {},
         labels=labels,
         modes=MODES,
-        on_page=ON_PAGE,
+        saved=_saved(results),
     )  # fmt: skip
 
 
@@ -174,6 +174,17 @@ def _shown(hit: Hit, date: str) -> ShownHit:
         texts[:FRAGMENTS] or [[Piece(begin)]],
         str(document.meta.get(date, "")),
     )
+
+
+def _saved(results: SearchResults) -> str:
+    """What is in a file of these results; empty where there is nothing to save."""
+    if results.listed == 0:
+        return ""
+    if results.by_meaning and results.total == results.listed and results.total > NEAREST:
+        return f"the first {NEAREST:,}"
+    if results.listed is None:
+        return "all of these"
+    return f"these {results.listed:,}" if results.listed > 1 else "this"
 
 
 def _capital(sentence: str) -> str:
