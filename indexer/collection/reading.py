@@ -264,7 +264,7 @@ class Reading(Opened):
         """A topic by id or label, with the documents that stand for it and its history."""
         id_, *others = self._topic_ids(name)
         topics = {topic.id: topic for topic in self.engine.topics()}
-        leading = self.engine.topic_documents(id_, limit=documents)
+        leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
         return TopicDetails(
             topic=topics[id_],
             others=tuple(topics[other] for other in others),

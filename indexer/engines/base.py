@@ -26,6 +26,7 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
+MOSTLY = 0.5  # weight of a topic from which on a document is mostly about it
 FEWEST = 2  # documents that a special keyphrase stands in, at least
 LONGEST_VALUE = 1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
 
@@ -300,8 +301,11 @@ class Engine(Protocol):
         """All topics, largest first."""
         ...
 
-    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
-        """Documents that have the topic, heaviest first."""
+    def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
+        """Documents that stand for a topic: of those that are mostly about it, the nearest to its centroid first.
+
+        Behind them come the others that have it, in the same order. Scores are cosines; `total` counts all that have it.
+        """
         ...
 
     # -- searching -------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 from indexer.batches import batches
 from indexer.engines.base import (
     FEWEST,
+    MOSTLY,
     Filter,
     Fragment,
     Ranking,
@@ -174,6 +175,29 @@ def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_ind
 def cosine(hit: Query) -> float:
     """The server gives (1 + cosine) / 2, so that no score is negative."""
     return 2.0 * float(hit["_score"]) - 1.0
+
+
+def of_topic(
+    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, standing: Standing
+) -> Ranking:
+    """Documents that stand for a topic."""
+    named = {"term": {"topic_weights.topic": topic_id}}
+
+    def weighing(*weights: Query) -> Query:
+        return {"nested": {"path": "topic_weights", "query": {"bool": {"filter": [named, *weights]}}}}
+
+    counting = {"size": 0, "track_total_hits": True, "query": weighing()}
+    total = int(cluster.search_many([(names.documents, counting)])[0]["hits"]["total"]["value"])
+    best: list[tuple[float, str]] = []
+    for bound in ("gte", "lt"):
+        wanted = min(limit, total) - len(best)
+        if wanted > 0:
+            condition = weighing({"range": {"topic_weights.weight": {bound: MOSTLY}}})
+            near = _nearest(centroid, wanted, [condition], standing.vector_index)
+            answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
+            hits = standing.same(names.documents, answer["hits"]["hits"])
+            best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
+    return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
 
 def checked(vector: Vector, dims: int) -> None:

@@ -9,11 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import Filter, Ranking, SearchAnswer, SearchRequest, Special, WordQuery
+from indexer.engines.base import (
+    MOSTLY,
+    Filter,
+    Ranking,
+    SearchAnswer,
+    SearchRequest,
+    Special,
+    WordQuery,
+)
 from indexer.engines.local import facets, filters, mention_rows, phrase_rows, words
 from indexer.engines.local.filters import Docs, Mask, column
 from indexer.engines.local.lookup import doc_ids, numbers
+from indexer.engines.local.schema import TOPIC_FIELD
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
+from indexer.engines.storable import bindable
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
@@ -169,6 +179,31 @@ def _by_vector(
     best, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
     docs = [owners[slot] for slot in best.tolist()]
     return _listed(doc_ids(connection, docs), zip(docs, scores.tolist(), strict=True), limit, total)
+
+
+def of_topic(
+    connection: sqlite3.Connection, vectors: Vectors, topic_id: str, centroid: Vector, limit: int
+) -> Ranking:
+    """Documents that stand for a topic."""
+    _checked(centroid, vectors.dims)
+    rows = connection.execute(
+        "SELECT m.slot, m.doc, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
+        "JOIN mined m ON m.doc = v.doc WHERE t.field = ? AND t.value = ?",
+        (TOPIC_FIELD, bindable(topic_id)),
+    ).fetchall()
+    owners = {slot: doc for slot, doc, _ in rows}
+    ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    for mostly in (True, False):
+        slots = np.array([slot for slot, _, weight in rows if (weight >= MOSTLY) == mostly], np.int64)
+        if len(slots) and len(ids) < limit:
+            wanted = limit - len(ids)
+            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, wanted, allowed=slots)
+            docs = [owners[slot] for slot in best.tolist()]
+            scored = zip(docs, cosines.tolist(), strict=True)
+            found = _listed(doc_ids(connection, docs), scored, wanted, len(rows))
+            ids, scores = ids + found.ids, scores + found.scores
+    return Ranking(ids, scores, len(rows))
 
 
 def _mined(connection: sqlite3.Connection, mask: Mask, *columns: str) -> list[Docs]:
