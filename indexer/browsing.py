@@ -13,6 +13,7 @@ from datetime import date, timedelta
 from itertools import islice
 
 from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
+from indexer.engines.values import read_number
 from indexer.errors import QueryError
 from indexer.records import StoredDocument, Topic
 from indexer.search import Facet, Mode, named_facets, only_excluding, parse_words
@@ -211,6 +212,27 @@ def _name(start: str, unit: str) -> str:
     return f"{_whole(start)}s" if unit in ("decade", "century") else start
 
 
+def check_dates(engine: Engine, filters: Sequence[Filter]) -> None:
+    """Refuse conditions that compare dates with something else: as texts they would compare somehow.
+
+    Raises:
+        QueryError: There is such a condition.
+    """
+    for condition in filters:
+        value = condition.value
+        if condition.operator in ("=", "!=") or not isinstance(value, str):
+            continue
+        if _is_date(value) or read_number(value) is not None:
+            continue
+        request = SearchRequest(limit=0, facets=(condition.field,), facet_size=LOOKED_AT)
+        if _are_dates(engine.search(request).facets[condition.field]):
+            raise _no_date(value)
+
+
+def _no_date(given: str) -> QueryError:
+    return QueryError(f"'{given}' is no date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
+
+
 def within(field: str, first: str, last: str) -> list[Filter]:
     """Conditions for dates from one year, month or day to another one, both included; an empty one sets no limit.
 
@@ -219,7 +241,7 @@ def within(field: str, first: str, last: str) -> list[Filter]:
     """
     for given in (first, last):
         if given and not (_is_date(given) and len(given) in UNITS):
-            raise QueryError(f"'{given}' is no date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
+            raise _no_date(given)
     found: list[Filter] = []
     if first:
         found.append(Filter(field, ">=", first))
