@@ -13,9 +13,10 @@ from datetime import date, timedelta
 from itertools import islice
 
 from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
+from indexer.engines.values import read_number
 from indexer.errors import QueryError
 from indexer.records import StoredDocument, Topic
-from indexer.search import Facet, Mode, named_facets, parse_words
+from indexer.search import Facet, Mode, named_facets, only_excluding, parse_words
 
 LOOKED_AT = 20  # most frequent values of a field that tell what it is good for
 TELLING = 0.01  # share of all documents that the most frequent value must have, for a field to be narrowed by
@@ -72,7 +73,7 @@ def open_facets(
 
     The choices are the conditions with ``=``, which are alternatives; everything else holds.
     """
-    words = None if mode == "meaning" else _words(engine, query, filters, absent)
+    words = _words(engine, query, mode, filters, absent)
     chosen = {condition.field for condition in filters if condition.operator == "="}
     together = [name for name in fields if name not in chosen]
     groups = [together] if together else []
@@ -85,14 +86,21 @@ def open_facets(
     return named_facets(engine, {name: counted[name] for name in fields})
 
 
-def _words(engine: Engine, query: str, filters: Sequence[Filter], absent: float) -> WordQuery | None:
-    """The words as `search` takes them: any of them is enough where no document has all."""
+def _words(
+    engine: Engine, query: str, mode: Mode, filters: Sequence[Filter], absent: float
+) -> WordQuery | None:
+    """The words whose documents `search` counts."""
     words = replace(parse_words(query), absent=absent)
-    if len(words.clauses) > 1:
-        answer = engine.search(SearchRequest(words=words, filters=tuple(filters), limit=0))
-        if answer.words is not None and answer.words.total == 0:
-            words = replace(words, require_all=False)
-    return words if words.clauses else None
+    ways = [words, replace(words, require_all=False)] if len(words.clauses) > 1 else [words]
+    if mode == "meaning":
+        ways = [only_excluding(words)]
+    elif mode == "both":
+        ways.append(only_excluding(words))
+    for way in ways[:-1]:
+        answer = engine.search(SearchRequest(words=way, filters=tuple(filters), limit=0))
+        if answer.words is not None and answer.words.total:
+            return way
+    return ways[-1] if ways[-1].clauses else None
 
 
 def field_kinds(engine: Engine) -> FieldKinds:
@@ -150,7 +158,7 @@ def timeline(
     Args:
         unit: A key of PRECISION; None chooses one by how far the dates reach.
     """
-    words = None if mode == "meaning" else _words(engine, query, filters, absent)
+    words = _words(engine, query, mode, filters, absent)
     held = tuple(condition for condition in filters if condition.field != field)
     request = SearchRequest(words=words, filters=held, limit=0, facets=(field,), facet_size=MOST_DATES)
     counted = [(at, number) for at, number in engine.search(request).facets[field] if _is_date(at)]
@@ -204,6 +212,27 @@ def _name(start: str, unit: str) -> str:
     return f"{_whole(start)}s" if unit in ("decade", "century") else start
 
 
+def check_dates(engine: Engine, filters: Sequence[Filter]) -> None:
+    """Refuse conditions that compare dates with something else: as texts they would compare somehow.
+
+    Raises:
+        QueryError: There is such a condition.
+    """
+    for condition in filters:
+        value = condition.value
+        if condition.operator in ("=", "!=") or not isinstance(value, str):
+            continue
+        if _is_date(value) or read_number(value) is not None:
+            continue
+        request = SearchRequest(limit=0, facets=(condition.field,), facet_size=LOOKED_AT)
+        if _are_dates(engine.search(request).facets[condition.field]):
+            raise _no_date(value)
+
+
+def _no_date(given: str) -> QueryError:
+    return QueryError(f"'{given}' is no date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
+
+
 def within(field: str, first: str, last: str) -> list[Filter]:
     """Conditions for dates from one year, month or day to another one, both included; an empty one sets no limit.
 
@@ -212,7 +241,7 @@ def within(field: str, first: str, last: str) -> list[Filter]:
     """
     for given in (first, last):
         if given and not (_is_date(given) and len(given) in UNITS):
-            raise QueryError(f"'{given}' is no date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
+            raise _no_date(given)
     found: list[Filter] = []
     if first:
         found.append(Filter(field, ">=", first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -19,17 +20,10 @@ from indexer.search import Hit
 
 Row = Mapping[str, Any]
 
-HIT_COLUMNS = (
-    "rank",
-    "score",
-    "id",
-    "title",
-    "topics",
-    "topic_ids",
-    "keyphrases",
-    "absent_keyphrases",
-    "source",
-)
+# What a person reads comes first.
+FIRST_COLUMNS = ("title", "topics", "keyphrases", "beginning", "id")
+LATER_COLUMNS = ("rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source")
+BEGINNING = 300  # characters of a text
 TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases")
 OWN = "meta."  # before the names of the users' own fields
 AT_ONCE = 500  # rows
@@ -38,31 +32,48 @@ IN_MEMORY = 8_000_000  # bytes of a Parquet file that is being made
 FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+([.,]\d+)*$)")
 
 
-def hit_rows(hits: Iterable[Hit], labels: Mapping[str, str]) -> Iterator[Row]:
-    """A row for each document that was found."""
+def hit_rows(hits: Iterable[Hit], labels: Mapping[str, str], *, scored: bool) -> Iterator[Row]:
+    """A row for each document that was found.
+
+    Args:
+        scored: Whether scores say something: those of joined rankings are made of ranks alone.
+    """
     for hit in hits:
         document = hit.stored.document
         yield {
-            "rank": hit.rank,
-            "score": round(hit.score, 6),
-            "id": document.id,
-            "title": document.title,
+            "title": document.name,
             "topics": [labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics],
-            "topic_ids": [t.topic_id for t in hit.stored.topics],
             "keyphrases": [k.text for k in hit.stored.keyphrases if k.present],
+            "beginning": beginning(document.text, BEGINNING),
+            "id": document.id,
+            "rank": hit.rank,
+            "score": round(hit.score, 6) if scored and hit.found_by else None,
+            "found_by": "both" if len(hit.found_by) > 1 else next(iter(hit.found_by), ""),
+            "topic_ids": [t.topic_id for t in hit.stored.topics],
             "absent_keyphrases": [k.text for k in hit.stored.keyphrases if not k.present],
             "source": document.source,
             **{OWN + name: value for name, value in document.meta.items()},
         }
 
 
-def hit_columns(fields: Iterable[str]) -> tuple[str, ...]:
+def hit_columns(fields: Iterable[str], date: str = "") -> tuple[str, ...]:
     """Columns of found documents.
 
     Args:
         fields: Names of the users' own.
+        date: The one with the date, which stands beside the title.
     """
-    return (*HIT_COLUMNS, *(OWN + name for name in fields))
+    title, *first = FIRST_COLUMNS
+    dates = [OWN + date] if date else []
+    return (title, *dates, *first, *LATER_COLUMNS, *(OWN + name for name in fields if name != date))
+
+
+def beginning(text: str, most: int) -> str:
+    """How a text begins, in one line, cut at a word."""
+    line = " ".join(text[: 4 * most].split())
+    if len(line) <= most and len(text) <= 4 * most:
+        return line
+    return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
 def topic_rows(topics: Iterable[Topic]) -> Iterator[Row]:
@@ -81,7 +92,11 @@ def topic_rows(topics: Iterable[Topic]) -> Iterator[Row]:
 
 
 def as_csv(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
-    """CSV with a header; several values are joined by semicolons. What looks like a formula begins with a quote."""
+    """CSV with a header; several values are joined by semicolons. What looks like a formula begins with a quote.
+
+    It begins with the mark by which Excel knows UTF-8.
+    """
+    yield codecs.BOM_UTF8
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)

@@ -25,7 +25,7 @@ from indexer.analysis.topics import Sample, TopicFit, vote
 from indexer.batches import batches
 from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
 from indexer.catalog.repository import Catalog
-from indexer.engines.base import Engine, SearchRequest
+from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.errors import NotFound
 from indexer.fits import NamedFit, live_fit, saved_fit
 from indexer.progress import Progress
@@ -39,7 +39,6 @@ CHUNK = 256  # documents refined at once
 PHRASE_CHUNK = 1_000  # phrase rows written at once
 VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
 MOST_TOPICS = 1_000  # facet values asked for when topics are counted
-EVERYTHING = 2**31 - 1
 
 Timer = Callable[[str], AbstractContextManager[None]]
 
@@ -156,7 +155,7 @@ class Finisher:
         if live is None:
             raise NotFound(f"Collection '{self.collection}' has no topics yet.", hint="Run: indexer index")
         documents = sorted(
-            {id_ for other in others for id_ in self.engine.topic_documents(other, limit=EVERYTHING).ids}
+            {id_ for other in others for id_, _ in self.engine.scan(None, (Filter("topic", "=", other),))}
         )
         merged = NamedFit(
             self.run,

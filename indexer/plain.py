@@ -107,6 +107,8 @@ def results(of: SearchResults, labels: Labels, reasons: Reasons | None = None) -
         "query": of.query,
         "mode": of.mode,
         "total": of.total,
+        "listed": of.listed,
+        "has_more": of.has_more,
         "relaxed": of.relaxed,
         "hits": [hit(one, labels, reasons) for one in of.hits],
         "facets": facets(of.facets),

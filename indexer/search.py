@@ -7,21 +7,36 @@ sum of 1 / (60 + rank)), because Elasticsearch sells its own fusion with the Ent
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal, get_args
 
 from indexer.batches import batches
 from indexer.encoding import Encoder
-from indexer.engines.base import Clause, Engine, Filter, Fragment, Operator, Ranking, SearchRequest, WordQuery
+from indexer.engines.base import (
+    Clause,
+    Engine,
+    Filter,
+    Fragment,
+    Operator,
+    Ranking,
+    SearchAnswer,
+    SearchRequest,
+    WordQuery,
+)
 from indexer.errors import QueryError
-from indexer.records import MetaValue, StoredDocument
+from indexer.records import MetaValue, StoredDocument, Vector
 from indexer.text.stopwords import words
 
 Mode = Literal["words", "meaning", "both"]
 FUSION_CONSTANT = 60  # Cormack et al. 2009; the value every engine ships
 SCANNED_AT_ONCE = 250  # documents read at once when all are listed
-DEPTH = 100  # at least so many of each ranking are fused
+DEPTH = 100  # the best so many of each ranking are fused; beside words, so many are listed by meaning
+KNOWN = (
+    1_000  # ranks by words that are looked at, at least: they tell which of the nearest have the words, too
+)
+NEAREST = 1_000  # documents of a whole list by meaning alone
 DEEPEST = 10_000  # paging goes no deeper: nobody reads there, and rankings are held in memory
 
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
@@ -63,9 +78,41 @@ class SearchResults:
     mode: Mode
     hits: tuple[Hit, ...]
     total: int  # documents that match by words; without words, all under the filters
+    listed: int | None  # documents on all pages together; None when nobody has counted them
+    has_more: bool  # there is another page
     facets: tuple[Facet, ...]
     facets_over: str  # which set the facets count, in words for people
     relaxed: bool  # no document has all the words, so any of them was enough
+    clauses: tuple[Clause, ...]  # what was looked for by words, and left out
+    by_meaning: bool  # the nearest are among the hits, or all of them
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A query as it is put to the engine."""
+
+    words: WordQuery | None  # in ``meaning``: only what is excluded
+    vector: Vector | None
+    wanted: bool  # some clauses of the words are looked for
+
+    @classmethod
+    def read(cls, query: str, mode: Mode, encoder: Encoder | None, absent: float) -> _Asked:
+        words = replace(parse_words(query), absent=absent)
+        wanted = mode != "meaning" and any(not clause.negated for clause in words.clauses)
+        if not wanted:
+            words = only_excluding(words)
+        text = _without_syntax(query)
+        by_meaning = encoder is not None and mode != "words" and any(c.isalnum() for c in text)
+        return cls(
+            words=words if words.clauses else None,
+            vector=encoder.encode_texts([text])[0] if encoder and by_meaning else None,
+            wanted=wanted,
+        )
+
+    @property
+    def fused(self) -> bool:
+        """Both rankings are joined."""
+        return self.wanted and self.vector is not None
 
 
 def parse_words(query: str) -> WordQuery:
@@ -141,37 +188,26 @@ def search(
             f"A page of {limit} from {offset} was asked for; a page holds at least 1 and ends at {DEEPEST:,} or before.",
             hint="Narrow the search with --topic, --keyphrase or --where, or list everything: --all --json",
         )
-    words = replace(parse_words(query), absent=absent)
-    by_words = mode != "meaning" and any(not clause.negated for clause in words.clauses)
-    by_meaning = mode != "words" and encoder is not None and any(c.isalnum() for c in query)
+    asked = _Asked.read(query, mode, encoder, absent)
+    last = offset + limit
     request = SearchRequest(
-        words=words if by_words or words.clauses else None,
-        vector=encoder.encode_texts([_without_syntax(words, query)])[0] if by_meaning and encoder else None,
+        words=asked.words,
+        vector=asked.vector,
         filters=tuple(filters),
-        limit=max(DEPTH, offset + limit),
+        # Fusing moves each of the nearest before its rank by words: so many more must be known.
+        limit=max(KNOWN, last + DEPTH) if asked.fused else max(DEPTH, last),
+        nearest=DEPTH if asked.fused else None,
         facets=tuple(facets),
         facet_size=facet_size,
     )
-    if mode == "meaning":
-        request = replace(request, words=None)
-    answer = engine.search(request)
-    relaxed = False
-    if by_words and answer.words is not None and answer.words.total == 0 and len(words.clauses) > 1:
-        words = replace(words, require_all=False)
-        answer = engine.search(replace(request, words=words))
-        relaxed = True
-
-    rankings = {
-        name: ranking
-        for name, ranking in (("words", answer.words), ("meaning", answer.meaning))
-        if ranking is not None
-    }
-    excluded = _excluded(engine, words, request) if answer.meaning is not None else frozenset()
-    fused = [hit for hit in _fuse(rankings) if hit[0] not in excluded]
-    page = fused[offset : offset + limit]
+    answer, words, relaxed = _answered(engine, asked, request)
+    found, listed = _listed(answer, asked)
+    page = found[offset:last]
     stored = {s.document.id: s for s in engine.documents([id_ for id_, _, _ in page])}
-    fragments = engine.highlights(words, list(stored)) if by_words else {}
-    first = rankings.get("words") or rankings.get("meaning")
+    fragments = engine.highlights(words, list(stored)) if words and asked.wanted else {}
+    total = _total(answer, asked)
+    over_words = asked.wanted and not (asked.fused and total == 0)
+    clauses = asked.words.clauses if asked.words else ()
     return SearchResults(
         query=query,
         mode=mode,
@@ -180,63 +216,146 @@ def search(
             for i, (id_, score, found_by) in enumerate(page, 1)
             if id_ in stored
         ),
-        total=first.total if first else 0,
+        total=total,
+        listed=listed,
+        has_more=last < (min(listed, DEEPEST) if listed is not None else DEEPEST),
         facets=named_facets(engine, answer.facets),
-        facets_over=_facets_over(by_words, relaxed, bool(filters)),
+        facets_over=_facets_over(
+            over_words, relaxed, any(clause.negated for clause in clauses), bool(filters)
+        ),
         relaxed=relaxed,
+        clauses=clauses,
+        by_meaning=asked.vector is not None,
     )
 
 
-def scan(engine: Engine, query: str, filters: Sequence[Filter] = (), *, absent: float = 0.0) -> Iterator[Hit]:
-    """All documents that match by words, best first, as they are when the first is asked for.
+def scan(
+    engine: Engine,
+    query: str,
+    filters: Sequence[Filter] = (),
+    *,
+    mode: Mode = "words",
+    encoder: Encoder | None = None,
+    absent: float = 0.0,
+) -> Iterator[Hit]:
+    """All documents that `search` lists on its pages, as they are when the first is asked for; no end at 10,000 by words.
 
-    As in `search`, absent keyphrases count as much as `absent` says, and any of the words is enough when no document has
-    all of them. There are no fragments.
+    By meaning alone, the nearest 1,000. There are no fragments.
+
+    Args:
+        encoder, absent: As for `search`.
     """
-    words = replace(parse_words(query), absent=absent)
-    wanted = words if words.clauses else None
+    asked = _Asked.read(query, mode, encoder, absent)
     conditions = tuple(filters)
-    if wanted and len(words.clauses) > 1:
-        answer = engine.search(SearchRequest(words=words, filters=conditions, limit=0))
-        if answer.words is not None and answer.words.total == 0:
-            wanted = replace(words, require_all=False)
-    rank = 0
-    for some in batches(engine.scan(wanted, conditions), SCANNED_AT_ONCE):
-        stored = {found.document.id: found for found in engine.documents([id_ for id_, _ in some])}
-        for id_, score in some:
-            if id_ in stored:  # it may have been deleted meanwhile
+    depth = DEEPEST if asked.fused else NEAREST if asked.vector is not None else 0
+    request = SearchRequest(
+        words=asked.words,
+        vector=asked.vector,
+        filters=conditions,
+        limit=depth,
+        nearest=DEPTH if asked.fused else depth,
+    )
+    answer, words, _ = _answered(engine, asked, request)
+    found, _ = _listed(answer, asked)
+    first = _hits(engine, found, 1)
+    if asked.vector is not None and not (asked.fused and answer.words and answer.words.total > depth):
+        return first
+    near = {id_ for id_, _, _ in found}
+    rest = (
+        (id_, 1 / (FUSION_CONSTANT + rank) if asked.fused else score, {"words": rank} if asked.wanted else {})
+        for rank, (id_, score) in enumerate(engine.scan(words, conditions), 1)
+        if id_ not in near
+    )
+    return chain(first, _hits(engine, rest, 1 + len(found)))
+
+
+_Found = tuple[str, float, dict[str, int]]  # id, score, ranks
+
+
+def _hits(engine: Engine, found: Iterable[_Found], first: int) -> Iterator[Hit]:
+    """Hits without fragments. Ranks have no gap where documents have been deleted meanwhile."""
+    rank = first
+    for some in batches(found, SCANNED_AT_ONCE):
+        stored = {one.document.id: one for one in engine.documents([id_ for id_, _, _ in some])}
+        for id_, score, found_by in some:
+            if id_ in stored:
+                yield Hit(rank, score, stored[id_], (), found_by)
                 rank += 1
-                yield Hit(rank, score, stored[id_], (), {"words": rank} if wanted else {})
 
 
-def _without_syntax(words: WordQuery, query: str) -> str:
+def _without_syntax(query: str) -> str:
     """The query as a text to encode: without quotes, stars and excluded words."""
     kept = " ".join(
         found["phrase"] or (found["word"] or "") for found in _PIECE.finditer(query) if found["sign"] != "-"
     )
-    return kept.replace("*", " ").strip() or query
+    return kept.replace("*", " ").strip()
 
 
-def _excluded(engine: Engine, words: WordQuery, request: SearchRequest) -> frozenset[str]:
-    """Documents with a word that the query excludes: a vector knows nothing of exclusions."""
-    unwanted = tuple(replace(clause, negated=False) for clause in words.clauses if clause.negated)
-    if not unwanted:
-        return frozenset()
-    query = WordQuery(unwanted, require_all=False)
-    answer = engine.search(SearchRequest(words=query, filters=request.filters, limit=DEEPEST))
-    return frozenset(answer.words.ids if answer.words else ())
+def only_excluding(words: WordQuery) -> WordQuery:
+    """What is left of the words where meaning decides."""
+    return replace(words, clauses=tuple(clause for clause in words.clauses if clause.negated))
 
 
-def _fuse(rankings: Mapping[str, Ranking]) -> list[tuple[str, float, dict[str, int]]]:
-    """Join rankings by reciprocal rank; a single one keeps its own scores. Ties by id."""
-    scores: dict[str, float] = {}
+def _answered(
+    engine: Engine, asked: _Asked, request: SearchRequest
+) -> tuple[SearchAnswer, WordQuery | None, bool]:
+    """What the engine answers, to which words, and whether any of them was enough.
+
+    Where no document has the words and the nearest are listed instead, everything is counted.
+    """
+    answer, words = engine.search(request), asked.words
+    relaxed = False
+    if words and asked.wanted and _no_words(answer) and len(words.clauses) > 1:
+        words = replace(words, require_all=False)
+        answer = engine.search(replace(request, words=words))
+        relaxed = True
+    if words and asked.wanted and _no_words(answer) and asked.vector is not None and request.facets:
+        counted = replace(request, words=only_excluding(words), vector=None, limit=0, nearest=None)
+        if not counted.words or not counted.words.clauses:
+            counted = replace(counted, words=None)
+        answer = replace(answer, facets=engine.search(counted).facets)
+    return answer, words, relaxed
+
+
+def _no_words(answer: SearchAnswer) -> bool:
+    return answer.words is not None and answer.words.total == 0
+
+
+def _total(answer: SearchAnswer, asked: _Asked) -> int:
+    counted = answer.words if asked.wanted or asked.vector is None else answer.meaning
+    return counted.total if counted else 0
+
+
+def _listed(answer: SearchAnswer, asked: _Asked) -> tuple[list[_Found], int | None]:
+    """The beginning of the list, and how long the whole of it is; None when that is not known."""
+    if asked.wanted and answer.words and answer.meaning:
+        found = _fused(answer.words, answer.meaning)
+        return found, len(found) if len(answer.words.ids) == answer.words.total else None
+    ranking, name = (answer.words, "words") if asked.vector is None else (answer.meaning, "meaning")
+    if ranking is None:
+        return [], 0
+    told = asked.wanted or asked.vector is not None
+    listed = zip(ranking.ids, ranking.scores, strict=True)
+    return [
+        (id_, score, {name: at} if told else {}) for at, (id_, score) in enumerate(listed, 1)
+    ], ranking.total
+
+
+def _fused(words: Ranking, meaning: Ranking) -> list[_Found]:
+    """Join rankings by reciprocal rank, ties by id; then those with the words that come later, as they are ranked.
+
+    Only the best `DEPTH` of each count, however deep they are known: so a document stands on the same page for everybody.
+    """
     ranks: dict[str, dict[str, int]] = {}
-    for name, ranking in rankings.items():
-        for rank, (id_, score) in enumerate(zip(ranking.ids, ranking.scores, strict=True), 1):
-            gained = score if len(rankings) == 1 else 1 / (FUSION_CONSTANT + rank)
-            scores[id_] = scores.get(id_, 0.0) + gained
+    for name, ranking in (("words", words), ("meaning", meaning)):
+        for rank, id_ in enumerate(ranking.ids[: DEPTH if name == "meaning" else None], 1):
             ranks.setdefault(id_, {})[name] = rank
-    order = list(scores) if len(rankings) == 1 else sorted(scores, key=lambda id_: (-scores[id_], id_))
+    scores = {
+        id_: sum(1 / (FUSION_CONSTANT + rank) for rank in own.values() if rank <= DEPTH)
+        or 1 / (FUSION_CONSTANT + own["words"])
+        for id_, own in ranks.items()
+    }
+    order = sorted(scores, key=lambda id_: (-scores[id_], id_))
     return [(id_, scores[id_], ranks[id_]) for id_ in order]
 
 
@@ -252,8 +371,10 @@ def named_facets(engine: Engine, facets: Mapping[str, tuple[tuple[str, int], ...
     )
 
 
-def _facets_over(by_words: bool, relaxed: bool, filtered: bool) -> str:
-    under = " under the filters" if filtered else ""
-    if not by_words:
-        return f"all documents{under}"
-    return f"all documents with {'any' if relaxed else 'all'} of the words{under}"
+def _facets_over(by_words: bool, relaxed: bool, excluding: bool, filtered: bool) -> str:
+    counted = "all documents"
+    if by_words:
+        counted += f" with {'any' if relaxed else 'all'} of the words"
+    elif excluding:
+        counted += " without what is left out"
+    return f"{counted} under the filters" if filtered else counted

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indexer.answers import TopicEvent
+    from indexer.engines.base import Clause
+    from indexer.search import SearchResults
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
@@ -58,6 +60,33 @@ def moment(at: datetime | None) -> str:
         return ""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return f"{aware.astimezone():%Y-%m-%d %H:%M}"
+
+
+def found(results: SearchResults) -> str:
+    """What a search has found, and by what: the heading of its hits."""
+    number = count(results.total, "document")
+    wanted = [clause for clause in results.clauses if not clause.negated]
+    if not wanted:
+        without = f" without {_named(results.clauses)}" if results.clauses else ""
+        return f"the nearest of {number}{without}" if results.by_meaning else number + without
+    if results.total == 0:
+        nothing = f"no document with {'any of the words' if len(wanted) > 1 else _named(wanted)}"
+        nearest = f"; the {count(results.listed, 'document')} nearest in meaning" if results.listed else ""
+        return nothing + nearest
+    if results.relaxed:
+        said = f"{number} with any of the words; none has all of them"
+    else:
+        said = f"{number} with {'all of the words' if len(wanted) > 1 else _named(wanted)}"
+    if results.by_meaning and results.listed != results.total:
+        more = "" if results.listed is None else f"{results.listed - results.total:,} "
+        said += f"; {more}more near in meaning"
+    return said
+
+
+def _named(clauses: Sequence[Clause]) -> str:
+    if len(clauses) > 1:
+        return "the words"
+    return {"word": "the word", "phrase": "the phrase", "prefix": "a word that begins so"}[clauses[0].kind]
 
 
 def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ ROWS = [
 
 
 def test_csv_is_read_back():
-    text = b"".join(exports.as_csv(ROWS, exports.TOPIC_COLUMNS)).decode()
+    text = b"".join(exports.as_csv(ROWS, exports.TOPIC_COLUMNS)).decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text))) == [
         list(exports.TOPIC_COLUMNS),
         ["a", 'x, "y"\nz', "2", "True", "sea ice; tides"],
@@ -33,8 +33,26 @@ def test_csv_is_read_back():
      ("a=b", "a=b"), (-3, "-3"), (None, ""), (["=a", "b"], "'=a; b"), ("a\0b", "ab")],
 )  # fmt: skip
 def test_what_a_spreadsheet_would_run_begins_with_a_quote(value, cell):
-    text = b"".join(exports.as_csv([{"x": value}], ["x", "y"])).decode()
+    text = b"".join(exports.as_csv([{"x": value}], ["x", "y"])).decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text)))[1] == [cell, ""]
+
+
+def test_csv_begins_with_the_mark_of_utf_8_and_nothing_else_does():
+    assert next(iter(exports.as_csv(ROWS, ["id"]))) == b"\xef\xbb\xbf"
+    assert next(iter(exports.as_jsonl(ROWS, ["id"]))).startswith(b"{")
+
+
+def test_columns_for_people_come_first():
+    assert exports.hit_columns(["subject", "published"], "published") == (
+        "title", "meta.published", "topics", "keyphrases", "beginning", "id",
+        "rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source", "meta.subject",
+    )  # fmt: skip
+
+
+def test_the_beginning_of_a_text_is_a_line_cut_at_a_word():
+    assert exports.beginning("Sea ice\n\nmelts.", 20) == "Sea ice melts."
+    assert exports.beginning("Sea ice melts in summer.", 16) == "Sea ice melts …"
+    assert exports.beginning("ice" * 100, 10) == "iceiceicei …"
 
 
 def test_json_lines_have_what_there_is():
@@ -51,7 +69,8 @@ def test_rows_are_not_held():
             seen.append(i)
             yield {"x": "y" * 100}
 
-    next(iter(exports.as_csv(rows(), ["x"])))
+    parts = iter(exports.as_csv(rows(), ["x"]))
+    assert [next(parts), next(parts)][0] == b"\xef\xbb\xbf"
     assert 0 < len(seen) < 1_000
 
 

@@ -3,11 +3,12 @@ from hash_encoder import HashEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexer import wording
 from indexer.engines.base import Clause, Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import QueryError
 from indexer.records import Document, Keyphrase, MinedDocument, Place, Topic, TopicWeight, phrase_id
-from indexer.search import parse_filter, parse_words, search
+from indexer.search import parse_filter, parse_words, scan, search
 
 TEXTS = {
     "d1": "the solar wind reaches the earth",
@@ -129,6 +130,128 @@ def test_both_is_fused_by_reciprocal_rank(engine, encoder):
 
 def test_an_excluded_word_is_excluded_from_both_rankings(engine, encoder):
     assert "d2" not in ids(search(engine, encoder, "wind -farm", mode="both"))
+
+
+def many(tmp_path, encoder, texts):
+    """An engine with these texts, all mined."""
+    engine = LocalEngine(tmp_path / "many", encoder.dims)
+    documents = [Document(f"d{number:04}", text) for number, text in enumerate(texts)]
+    engine.store(documents)
+    vectors = encoder.encode_texts(texts)
+    rows = [
+        MinedDocument(one.id, vector, (), (), (), encoder.bundle, "run", one.content_hash)
+        for one, vector in zip(documents, vectors, strict=True)
+    ]
+    assert engine.write_mined(rows) == []
+    return engine
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory, encoder):
+    """600 texts: 400 with "wind" of which 200 have "solar", 200 with "tides"."""
+    texts = [
+        f"{'solar wind ' * 3}number{n}"
+        if n % 3 == 0
+        else f"wind number{n}"
+        if n % 3 == 1
+        else f"tides number{n}"
+        for n in range(600)
+    ]
+    engine = many(tmp_path_factory.mktemp("crowd"), encoder, texts)
+    yield engine
+    engine.close()
+
+
+def paged(engine, encoder, query, size, **options):
+    """All pages one behind the other."""
+    listed, more = [], True
+    while more:
+        page = search(engine, encoder, query, limit=size, offset=len(listed), facets=(), **options)
+        assert len(page.hits) == min(size, page.listed - len(listed))
+        listed += ids(page)
+        more = page.has_more
+    assert len(listed) == page.listed
+    return listed
+
+
+@pytest.mark.parametrize(
+    ("query", "mode", "number"),
+    [
+        ("wind -solar", "words", 200),
+        ("wind -solar", "meaning", 400),  # everything without "solar"
+        ("tides -solar", "both", 200),  # the 100 nearest are tides as well
+        ("solar wind", "both", 200),
+        ("tide", "meaning", 600),
+        ("solar -num*", "meaning", 0),
+        ("-solar", "both", 400),
+        ("-solar", "meaning", 400),
+        ("nowhere", "both", 100),  # nothing but the nearest
+        ("nowhere -wind", "both", 100),
+    ],
+)
+def test_a_list_is_the_same_whatever_the_size_of_its_pages(crowd, encoder, query, mode, number):
+    listed = paged(crowd, encoder, query, 10, mode=mode)
+    assert len(listed) == len(set(listed)) == number
+    for size in (37, 100, 600):
+        assert paged(crowd, encoder, query, size, mode=mode) == listed
+    assert [hit.stored.document.id for hit in scan(crowd, query, mode=mode, encoder=encoder)] == listed
+
+
+def test_beside_words_the_nearest_hundred_are_listed(crowd, encoder):
+    """200 have "tides"; the 100 nearest to a query of "wind" and "tides" may have either."""
+    found = search(crowd, encoder, '"tides number2" wind number4', mode="both", limit=100, facets=())
+    assert found.relaxed
+    near = search(crowd, encoder, '"tides number2" wind number4', mode="meaning", limit=100)
+    ranks = {hit.stored.document.id: hit.rank for hit in near.hits}
+    assert {hit.stored.document.id: hit.found_by.get("meaning") for hit in found.hits} == {
+        id_: ranks.get(id_) for id_ in ids(found)
+    }
+
+
+def test_a_scan_tells_by_what_each_document_was_found(crowd, encoder, monkeypatch):
+    monkeypatch.setattr("indexer.search.DEEPEST", 150)  # what comes later is read from the scan by words
+    hits = list(scan(crowd, "solar wind", mode="both", encoder=encoder))
+    assert len(hits) == 200
+    assert [hit.rank for hit in hits] == list(range(1, 201))
+    assert sum("meaning" in hit.found_by for hit in hits) == 100
+    monkeypatch.setattr("indexer.search.NEAREST", 30)
+    assert len(list(scan(crowd, "solar", mode="meaning", encoder=encoder))) == 30
+    assert all(hit.found_by == {} for hit in scan(crowd, "", mode="both", encoder=encoder))
+
+
+def test_where_no_document_has_the_words_everything_is_counted(crowd, engine, encoder):
+    found = search(engine, encoder, "nowhere", mode="both")
+    assert (found.total, found.listed, len(found.hits)) == (0, 4, 4)
+    assert found.facets[0].values == (("t-000001", "Sun", 2), ("t-000002", "Other", 2))
+    assert found.facets_over == "all documents"
+    found = search(engine, encoder, "nowhere -farm*", mode="both")
+    assert found.facets[0].values == (("t-000001", "Sun", 2),)
+    assert search(engine, encoder, "nowhere", mode="words").facets[0].values == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "mode", "said"),
+    [
+        ("", "both", "600 documents"),
+        ('"', "both", "600 documents"),
+        ("*", "meaning", "600 documents"),
+        ("solar", "words", "200 documents with the word"),
+        ("sol*", "words", "200 documents with a word that begins so"),
+        ('"solar wind"', "words", "200 documents with the phrase"),
+        ("solar wind", "words", "200 documents with all of the words"),
+        ("solar wind -number3", "words", "199 documents with all of the words"),
+        ("solar tides", "words", "400 documents with any of the words; none has all of them"),
+        ("-solar", "both", "400 documents without the word"),
+        ("-solar -tides", "meaning", "200 documents without the words"),
+        ("wind", "meaning", "the nearest of 600 documents"),
+        ("wind -solar", "meaning", "the nearest of 400 documents without the word"),
+        ("number7", "both", "1 document with the word; 99 more near in meaning"),
+        ("nowhere", "words", "no document with the word"),
+        ("nowhere else", "both", "no document with any of the words; the 100 documents nearest in meaning"),
+    ],
+)
+def test_what_was_found_is_said_in_words(crowd, encoder, query, mode, said):
+    assert wording.found(search(crowd, encoder, query, mode=mode, facets=())) == said
 
 
 def test_filters_hold_in_every_mode(engine, encoder):

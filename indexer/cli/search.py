@@ -25,7 +25,7 @@ from indexer.cli.text import (
     say,
     table,
 )
-from indexer.wording import clean, count, percent
+from indexer.wording import clean, count, found, percent
 
 if TYPE_CHECKING:
     from indexer.answers import Reason
@@ -50,7 +50,7 @@ FRAGMENTS_SHOWN = 2
 @click.option("--all", "everything", is_flag=True,
               help="List all documents with the words, without an end; with --json.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write all documents with the words to a file: .csv, .jsonl or .parquet.")  # fmt: skip
+              help="Write all documents that are listed, on all pages, to a file: .csv, .jsonl or .parquet.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Say of each document what it was found by.")
 @json_option
 @pass_app
@@ -83,7 +83,7 @@ def search(
       indexer search wind --output found.csv
     """
     if output:
-        _save(app, " ".join(query), filters, output)
+        _save(app, " ".join(query), mode, filters, output)
         return
     if everything:
         if not as_json or mode == "meaning":
@@ -117,7 +117,7 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 def rendered(results: SearchResults, labels: plain.Labels, reasons: Reasons = None) -> str:
     """Hits, then facets."""
     blocks = [_hit(hit, labels, reasons) for hit in results.hits]
-    blocks.append(_counted(results))
+    blocks.append(found(results))
     facets = [facet for facet in results.facets if facet.values]
     if facets:
         blocks[-1] += f"\n\nCounts over {results.facets_over}:"
@@ -172,20 +172,6 @@ def _reason(reason: Reason) -> str:
     return reason.phrase if reason.similarity is None else f"{reason.phrase} {reason.similarity:.2f}"
 
 
-def _counted(results: SearchResults) -> str:
-    if not results.hits and not results.total:
-        return "no documents"
-    if not results.query:
-        return count(results.total, "document")
-    if results.mode == "meaning":
-        return f"the nearest of {count(results.total, 'document')}"
-    words = "any" if results.relaxed else "all"
-    line = f"{count(results.total, 'document')} with {words} of the words"
-    if results.relaxed:
-        line += "; none has all of them"
-    return line + ("; the others are near in meaning" if len(results.hits) > results.total else "")
-
-
 def _facet(facet: Facet) -> str:
     rows = [
         (f"{number:,}", clean(label), *([dim(value)] if facet.field == "topic" else []))
@@ -194,14 +180,15 @@ def _facet(facet: Facet) -> str:
     return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
 
 
-def _save(app: App, query: str, filters: Sequence[Filter], output: Path) -> None:
+def _save(app: App, query: str, mode: Mode, filters: Sequence[Filter], output: Path) -> None:
     from indexer.exports import hit_columns, hit_rows, save, writer_for
 
     write = writer_for(output)
     with app.collection() as collection:
         labels = plain.labels_of(collection.topics())
-        rows = hit_rows(collection.scan(query, filters=filters), labels)
-        save(output, write(rows, hit_columns(collection.engine.fields())))
+        hits = collection.scan(query, mode=mode, filters=filters)
+        rows = hit_rows(hits, labels, scored=mode != "both")
+        save(output, write(rows, hit_columns(collection.engine.fields(), collection.field_kinds().date)))
 
 
 def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:

@@ -12,6 +12,7 @@ from indexer.answers import Reason, TopicDetails, TopicHistory, Why
 from indexer.browsing import (
     FieldKinds,
     Timeline,
+    check_dates,
     field_kinds,
     near_topics,
     open_facets,
@@ -55,7 +56,7 @@ class Reading(Opened):
         offset: int = 0,
     ) -> SearchResults:
         """Find documents by words, by meaning, or both; see `indexer.search.search`."""
-        self._check_fields([*(f.field for f in filters), *facets])
+        self._check(filters, facets)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         start = time.perf_counter()
         results = search(
@@ -73,11 +74,15 @@ class Reading(Opened):
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
         return results
 
-    def scan(self, query: str, *, filters: Sequence[Filter] = ()) -> Iterator[Hit]:
-        """All documents that `search` finds by words, without an end; for export."""
-        self._check_fields([f.field for f in filters])
+    @on_live_vectors
+    def scan(self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+        """All documents that `search` lists on its pages, for export; see `indexer.search.scan`."""
+        self._check(filters)
+        encoder = None if mode == "words" or not query.strip() else self.encoder
         chosen = [self._resolved(f) for f in filters]
-        return scan(self.engine, query, chosen, absent=self.settings.absent_weight)
+        return scan(
+            self.engine, query, chosen, mode=mode, encoder=encoder, absent=self.settings.absent_weight
+        )
 
     def open_facets(
         self,
@@ -89,7 +94,7 @@ class Reading(Opened):
         size: int = 10,
     ) -> tuple[Facet, ...]:
         """Counts as `search` gives them, but of each field without the choices made in it; see `indexer.browsing`."""
-        self._check_fields([*(f.field for f in filters), *fields])
+        self._check(filters, fields)
         return open_facets(
             self.engine,
             query,
@@ -110,7 +115,7 @@ class Reading(Opened):
         unit: str | None = None,
     ) -> Timeline | None:
         """How many documents that match there are in each year, month or day; None where a field has no dates."""
-        self._check_fields([*(f.field for f in filters), field])
+        self._check(filters, [field])
         return timeline(
             self.engine,
             query,
@@ -125,8 +130,12 @@ class Reading(Opened):
         """Which of the users' own fields are good to narrow by, and which has the date."""
         return field_kinds(self.engine)
 
+    def _check(self, filters: Sequence[Filter], fields: Sequence[str] = ()) -> None:
+        """Refuse what would find nothing, and say nothing: a field that no document has, a date that is none."""
+        self._check_fields([*(condition.field for condition in filters), *fields])
+        check_dates(self.engine, filters)
+
     def _check_fields(self, names: Sequence[str]) -> None:
-        """Refuse a field that no document has: it would find nothing, and say nothing."""
         known = [*MINED_FIELDS, *self.engine.fields()]
         for name in names:
             if name not in known:
@@ -179,7 +188,7 @@ class Reading(Opened):
                 f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
                 hint='For example: indexer phrases --in "the cell [[membrane]] is thin"',
             )
-        self._check_fields([f.field for f in filters])
+        self._check(filters)
         start = text.index("[[")
         plain = IN_CONTEXT.sub(r"\1", text)
         encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
@@ -260,7 +269,7 @@ class Reading(Opened):
         """A topic by id or label, with the documents that stand for it and its history."""
         id_, *others = self._topic_ids(name)
         topics = {topic.id: topic for topic in self.engine.topics()}
-        leading = self.engine.topic_documents(id_, limit=documents)
+        leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
         return TopicDetails(
             topic=topics[id_],
             others=tuple(topics[other] for other in others),

@@ -26,6 +26,7 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
+MOSTLY = 0.5  # weight of a topic from which on a document is mostly about it
 FEWEST = 2  # documents that a special keyphrase stands in, at least
 LONGEST_VALUE = 1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
 
@@ -78,12 +79,16 @@ class SearchRequest:
 
     `words`, `vector` or both may be given; with neither, all documents under the filters match: the answer's
     `words` lists them in id order with scores of 0.
+
+    Negated clauses of `words` hold for the vector too: documents with one of them are left out before the nearest are
+    taken.
     """
 
     words: WordQuery | None = None
     vector: Vector | None = None
     filters: tuple[Filter, ...] = ()
     limit: int = 100  # length of each ranking; an engine may end at 10,000
+    nearest: int | None = None  # length of the ranking by vector, where it is to be another
     facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a field of the user's
     facet_size: int = 10
 
@@ -94,7 +99,7 @@ class Ranking:
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
-    total: int  # all matches, not only those listed; by vector: the documents under the filters that have one
+    total: int  # all matches, not only those listed; by vector: all that could be there, under the filters
 
 
 @dataclass(frozen=True)
@@ -296,8 +301,11 @@ class Engine(Protocol):
         """All topics, largest first."""
         ...
 
-    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
-        """Documents that have the topic, heaviest first."""
+    def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
+        """Documents that stand for a topic: of those that are mostly about it, the nearest to its centroid first.
+
+        Behind them come the others that have it, in the same order. Scores are cosines; `total` counts all that have it.
+        """
         ...
 
     # -- searching -------------------------------------------------------------------------------------------

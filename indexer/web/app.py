@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import APIRoute
@@ -20,6 +20,7 @@ from indexer.keys import Keys
 from indexer.log import get_logger
 from indexer.web import api, changes, downloads, problems, state, work
 from indexer.web.access import Access
+from indexer.web.asking import only_known
 from indexer.web.guard import Guard
 from indexer.web.pages import documents, operations, search, session, topics
 from indexer.web.pages.rendering import link
@@ -29,7 +30,8 @@ from indexer.web.tasks import Tasks
 FORM = 10_000  # bytes around an uploaded file
 ABOUT = """Search a collection by words and by meaning, browse it by mined topics, and look things up by phrase.
 
-Errors are problem details (RFC 9457). Where keys are needed, send one as `Authorization: Bearer KEY`."""
+Errors are problem details (RFC 9457); a parameter that a route does not have is one, too. Where keys are needed,
+send one as `Authorization: Bearer KEY`."""
 
 logger = get_logger(__name__)
 
@@ -63,7 +65,7 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
     app.state.served = served
     views = (search, topics, documents, operations, session)
     for part in (api, changes, state, downloads, *views):
-        app.include_router(part.router)
+        app.include_router(part.router, dependencies=[Depends(only_known)])
     app.mount("/static", StaticFiles(packages=[("indexer.web", "static")]))
     for kind in (IndexerError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import StringConstraints
 
 from indexer.engines.base import Filter
@@ -45,4 +48,29 @@ def _filters(
 
 Filters = Annotated[list[Filter], Depends(_filters)]
 
-__all__ = ["MOST", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words"]
+
+def only_known(request: Request) -> None:
+    """Refuse parameters that a route of the API does not have: a typing error would pass for an answer.
+
+    Raises:
+        RequestValidationError: There is one; the message names the one that was meant.
+    """
+    if not request.query_params or not request.url.path.startswith("/api/"):
+        return
+    described = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [one["name"] for one in described.get("parameters", ()) if one["in"] == "query"]
+    wrong = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if wrong:
+        raise RequestValidationError(
+            [{"type": "unknown", "loc": ("query", name), "msg": _unknown(name, known)} for name in wrong]
+        )
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    meant = get_close_matches(name.casefold(), known, n=1)
+    if meant:
+        return f"There is no parameter '{name}'. Did you mean {meant[0]}?"
+    return f"There is no parameter '{name}'. There are: {', '.join(known) or 'none'}."
+
+
+__all__ = ["MOST", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words", "only_known"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
@@ -19,7 +21,7 @@ from indexer.web.served import Served, Shared
 
 router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 501, 503))
 
-NEAREST = 1_000  # documents, where they are found by meaning
+LONGEST_NAME = 60  # characters of a query in the name of a file
 MEDIA = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",
@@ -34,10 +36,13 @@ FILE: dict[int | str, dict[str, Any]] = {
 
 @router.get("/api/export/search/{kind}", response_class=StreamingResponse, responses=FILE)
 def export_search(
-    served: Shared, reader: Reader, kind: Kind, filters: Filters, q: Words = "", mode: Mode = "words"
+    served: Shared, reader: Reader, kind: Kind, filters: Filters, q: Words = "", mode: Mode = "both"
 ) -> StreamingResponse:
-    """Save all documents that are found by words, or the 1,000 nearest where meaning counts."""
-    return _file(kind, "documents", *_found(served, q, mode, filters))
+    """Save all documents that a search lists on its pages: those with the words, and the 100 nearest in meaning.
+
+    By meaning alone, the nearest 1,000. The column `found_by` tells which is which.
+    """
+    return _file(kind, _named(q), *_found(served, q, mode, filters))
 
 
 @router.get("/api/export/topics/{kind}", response_class=StreamingResponse, responses=FILE)
@@ -51,7 +56,7 @@ def page_search(request: Request, served: Shared, reader: Reader, kind: Kind) ->
     """What the page shows under the same parameters."""
     asked = Asked.read(request, served)
     found = _found(served, asked.query, asked.mode, asked.filters(served.kinds().date))
-    return _file(kind, "documents", *found)
+    return _file(kind, _named(asked.query), *found)
 
 
 @router.get("/export/topics/{kind}", include_in_schema=False)
@@ -62,14 +67,22 @@ def page_topics(served: Shared, reader: Reader, kind: Kind) -> StreamingResponse
 
 def _found(served: Served, query: str, mode: Mode, filters: Filters) -> tuple[Iterator[Row], tuple[str, ...]]:
     collection = served.collection
-    labels = plain.labels_of(collection.topics())
-    columns = hit_columns(collection.engine.fields())
-    if mode == "words" or not query.strip():
-        return hit_rows(collection.scan(query, filters=filters), labels), columns
-    hits = collection.search(query, mode=mode, filters=filters, facets=(), limit=NEAREST).hits
-    return hit_rows(hits, labels), columns
+    hits = collection.scan(query, mode=mode, filters=filters)
+    rows = hit_rows(hits, plain.labels_of(collection.topics()), scored=mode != "both")
+    return rows, hit_columns(collection.engine.fields(), served.kinds().date)
+
+
+def _named(query: str) -> str:
+    """The query as the name of a file."""
+    words = re.findall(r"\w+", query)
+    return "-".join(words)[:LONGEST_NAME].strip("-") or "documents"
 
 
 def _file(kind: str, name: str, rows: Iterator[Row], columns: tuple[str, ...]) -> StreamingResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+    """A file to be saved. Its name is given in ASCII, and as it is (RFC 6266)."""
+    simple = name.encode("ascii", "ignore").decode().strip("-_") or "documents"
+    whole = quote(name.encode("utf-8", "replace"))
+    headers = {
+        "Content-Disposition": f"attachment; filename=\"{simple}.{kind}\"; filename*=UTF-8''{whole}.{kind}"
+    }
     return StreamingResponse(WRITERS[kind](rows, columns), media_type=MEDIA[kind], headers=headers)

@@ -123,6 +123,11 @@ class Found(BaseModel):
     query: str
     mode: str
     total: int = Field(description="Documents that match by words; without words, all under the filters.")
+    listed: int | None = Field(
+        description="Documents that all pages together list: those with the words, and up to 100 nearest. "
+        "Null where there are too many to count."
+    )
+    has_more: bool = Field(description="Whether there is another page: ask for it with a larger `offset`.")
     relaxed: bool = Field(description="No document has all the words, so any of them was enough.")
     offset: int
     limit: int

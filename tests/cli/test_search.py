@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -28,7 +29,7 @@ def test_search_shows_hits_and_facets(read):
 def test_search_as_json(read):
     answer = found(read("search", "robot", "arm", "--json", "--limit", "2"))
     assert set(answer) == {
-        "query", "mode", "total", "relaxed", "page", "limit", "hits", "facets", "facets_over",
+        "query", "mode", "total", "listed", "has_more", "relaxed", "page", "limit", "hits", "facets", "facets_over",
     }  # fmt: skip
     first = answer["hits"][0]
     assert set(first) == {
@@ -92,7 +93,7 @@ def test_a_search_without_words_lists_documents(read):
 
 def test_a_search_that_finds_nothing(read):
     result = read("search", "xyzzy", "--mode", "words")
-    assert (result.exit_code, result.stdout) == (0, "no documents\n")
+    assert (result.exit_code, result.stdout) == (0, "no document with the word\n")
 
 
 def test_when_no_document_has_all_words_it_is_said(read):
@@ -213,3 +214,16 @@ def test_what_would_silently_find_nothing_is_refused(read, args, message):
     result = read("search", *args)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_file_has_what_the_mode_lists(read, tmp_path):
+    """Three phrases in turn: "tides" stands in d01, d07, d13 and d19."""
+    by = {}
+    for mode in ("words", "both"):
+        assert read("search", "tides", "--mode", mode, "--output", "out.csv").exit_code == 0
+        with (tmp_path / "out.csv").open(encoding="utf-8-sig", newline="") as stream:
+            by[mode] = list(csv.DictReader(stream))
+    assert {row["id"] for row in by["words"]} == {"d01", "d07", "d13", "d19"}
+    assert all(float(row["score"]) > 0 for row in by["words"])
+    assert len(by["both"]) == 21
+    assert {row["id"] for row in by["both"] if row["found_by"] == "both"} == {"d01", "d07", "d13", "d19"}

@@ -126,7 +126,7 @@ def test_export_of_topics(read):
 def test_export_of_documents_to_a_file(read, tmp_path):
     result = read("topics", "export", "--documents", "--format", "csv", "--output", "out.csv")
     assert (result.exit_code, result.stdout) == (0, "")
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text("utf-8-sig"))))
     assert set(rows[0]) == {"document", "title", "topic", "label", "weight"}
     assert {row["document"] for row in rows} == {f"d{i:02d}" for i in range(21)}
     assert rows == [

@@ -68,7 +68,7 @@ def test_storing_a_change_loses_what_was_mined(engine, changed):
     assert (stored.keyphrases, stored.topics, stored.vector, stored.bundle) == ((), (), None, "")
     assert engine.mentions(["a"]) == []
     assert engine.document_frequencies(["p-k"]) == {"p-k": 0}
-    assert engine.topic_documents("t-000001").total == 0
+    assert engine.topic_documents("t-000001", axis(0)).total == 0
     assert engine.search(SearchRequest(facets=("topic", "keyphrase"))).facets == {
         "topic": (),
         "keyphrase": (),

@@ -49,7 +49,7 @@ def test_a_new_generation_is_seen_by_nobody_until_it_takes_over_and_the_old_one_
     with live(generations) as engine_of_2:
         assert engine_of_2.dims == 16
         assert set(engine_of_2.search(WORD).words.ids) == {"a", "b", "c"}
-        assert engine_of_2.topic_documents("t-000001").ids == ("c",)
+        assert engine_of_2.topic_documents("t-000001", np.eye(16, dtype=np.float32)[0]).ids == ("c",)
         assert engine_of_2.topics() == []
         assert engine_of_2.store([document("d")]) == []
     with closing(generations.open(1)) as old:

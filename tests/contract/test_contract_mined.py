@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from contract_rows import ROUNDING, axis, between, document, keyphrase, mention, mined
 
 from indexer.engines.base import SearchRequest
+from indexer.errors import MappingMismatch
 from indexer.records import Keyphrase, Place, Refinement, TopicWeight
 
 
@@ -73,8 +76,8 @@ def test_mining_again_replaces_everything(engine):
     np.testing.assert_allclose(stored.vector, axis(1), atol=ROUNDING)
     assert (stored.bundle, stored.run) == ("new", "run-2")
     assert [row.phrase for row in engine.mentions(["a"])] == ["y"]
-    assert engine.topic_documents("t-000001").ids == ()
-    assert engine.topic_documents("t-000002").ids == ("a",)
+    assert engine.topic_documents("t-000001", axis(0)).ids == ()
+    assert engine.topic_documents("t-000002", axis(0)).ids == ("a",)
     assert engine.info().mentions == 1
 
 
@@ -155,9 +158,9 @@ def test_refine_replaces_keyphrases_and_topics_and_keeps_vectors(engine):
         "topic": (("t-000001", 1), ("t-000002", 1)),
         "keyphrase": (("new", 1), ("old", 1)),
     }
-    assert engine.topic_documents("t-000002").scores == pytest.approx((0.4,))
+    assert [(w.topic_id, w.weight) for w in engine.documents(["a"])[0].topics] == [("t-000002", 0.4)]
     assert engine.refine([change]) == []  # twice is once
-    assert engine.topic_documents("t-000001").ids == ("b",)
+    assert engine.topic_documents("t-000001", axis(0)).ids == ("b",)
 
 
 def test_mentions_by_phrase_come_in_order_of_phrase_id(engine):
@@ -226,18 +229,25 @@ def test_document_frequencies(engine):
     assert engine.document_frequencies(["p-x", "p-y", "p-z"]) == {"p-x": 2, "p-y": 1, "p-z": 0}
 
 
-def test_topic_documents_come_heaviest_first(engine):
-    engine.store([document(id_) for id_ in "abcd"])
+def test_documents_that_stand_for_a_topic_are_mostly_about_it_and_near_its_centroid(engine):
+    engine.store([document(id_) for id_ in "abcdefg"])
+    angles = {"a": 60, "b": 0, "c": 30, "d": 0, "e": 60, "f": 90}
+    weights = {"a": 1.0, "b": 0.2, "c": 0.5, "d": 0.9, "e": 1.0, "f": 0.4}
     engine.write_mined(
         [
-            mined("a", topics=(("t-000001", 0.2),)),
-            mined("b", topics=(("t-000002", 0.5), ("t-000001", 0.4))),
-            mined("c", topics=(("t-000001", 0.4),)),
-            mined("d"),
+            mined(id_, between(0, 1, angles[id_]), topics=(("t-000001", weight), ("t-000002", 1 - weight)))
+            for id_, weight in weights.items()
         ]
+        + [mined("g", axis(0), topics=(("t-000002", 1.0),))]
     )
-    ranking = engine.topic_documents("t-000001", limit=2)
-    assert ranking.ids == ("b", "c")  # equal weights: by id
-    assert ranking.scores == pytest.approx((0.4, 0.4))
-    assert ranking.total == 3
-    assert engine.topic_documents("t-000009").ids == ()
+    ranking = engine.topic_documents("t-000001", axis(0))
+    assert ranking.ids == ("d", "c", "a", "e", "b", "f")  # equally near: by id
+    assert ranking.scores == pytest.approx((1, math.sqrt(3) / 2, 0.5, 0.5, 1, 0), abs=ROUNDING)
+    assert ranking.total == 6
+    for limit in (0, 2, 5):
+        some = engine.topic_documents("t-000001", axis(0), limit=limit)
+        assert (some.ids, some.total) == (ranking.ids[:limit], 6)
+    assert engine.topic_documents("t-000001", axis(1), limit=1).ids == ("a",)
+    assert engine.topic_documents("t-000009", axis(0)).ids == ()
+    with pytest.raises(MappingMismatch, match="3 numbers"):
+        engine.topic_documents("t-000001", np.ones(3, np.float32))

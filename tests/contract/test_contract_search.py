@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from contract_asking import found, under, words
-from contract_rows import ROUNDING, axis, between, document, keyphrase, mention, mined, phrase
+from contract_rows import DIMS, ROUNDING, axis, between, document, keyphrase, mention, mined, phrase
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.errors import MappingMismatch, QueryError
+from indexer.search import scan, search
 
 # -- words -------------------------------------------------------------------------------------------------
 
@@ -139,11 +140,31 @@ def test_by_vector_under_a_filter_total_counts_what_the_filter_lets_through(ener
     assert (nothing.ids, nothing.total) == ((), 0)
 
 
+def test_by_vector_what_is_excluded_makes_room_for_the_next(energy):
+    """Angles: a 0°, c 30°, b 60°, d and e 90°. "heat" stands in a and b, "wärme…" in c."""
+    none_of = WordQuery((Clause("heat", negated=True),))
+    ranking = energy.search(SearchRequest(words=none_of, vector=axis(0), limit=2)).meaning
+    assert (ranking.ids, ranking.total) == (("c", "d"), 3)
+    both = WordQuery((Clause("pump"), Clause("heat pump", "phrase", True), Clause("wärme", "prefix", True)))
+    answer = energy.search(SearchRequest(words=both, vector=axis(0), limit=9))
+    assert (answer.words.ids, answer.meaning.ids, answer.meaning.total) == (("b",), ("b", "d", "e"), 3)
+    english = SearchRequest(
+        words=none_of, vector=axis(0), filters=(Filter("lang", "=", "en"),), facets=("lang",), limit=1
+    )
+    answer = energy.search(english)
+    assert (answer.meaning.ids, answer.meaning.total) == (("d",), 1)
+    assert answer.facets == {"lang": (("en", 1),)}
+    nothing = WordQuery((Clause("--", negated=True),))
+    assert energy.search(SearchRequest(words=nothing, vector=axis(0))).meaning.total == 5
+
+
 def test_words_and_vector_in_one_request_give_two_rankings(energy):
     answer = energy.search(SearchRequest(words=words("pump"), vector=axis(1), facets=("lang",)))
     assert set(answer.words.ids) == {"a", "b"}
     assert answer.meaning.ids == ("d", "b", "c", "a", "e")
     assert answer.facets["lang"] == (("en", 2),)  # counts what matches the words, not what is near
+    shorter = energy.search(SearchRequest(words=words("pump"), vector=axis(1), limit=5, nearest=1))
+    assert (len(shorter.words.ids), shorter.meaning.ids, shorter.meaning.total) == (2, ("d",), 5)
 
 
 def test_a_vector_of_another_length_is_an_error(energy):
@@ -200,6 +221,40 @@ def test_many_rows_give_the_same_as_numpy(engine):
         assert ranking.scores == pytest.approx(best.tolist(), abs=ROUNDING)
         exact = {ids[at]: score for at, score in zip(kept, scores, strict=True)}
         assert [exact[id_] for id_ in ranking.ids] == pytest.approx(list(ranking.scores), abs=ROUNDING)
+
+
+class Axes:
+    """An encoder for which every text lies on the first axis."""
+
+    dims = DIMS
+
+    def encode_texts(self, texts):
+        return np.stack([axis(0) for _ in texts])
+
+
+def test_pages_of_a_search_are_one_list(engine):
+    """240 documents, one degree of angle from the next after every third; every third has "solar"."""
+    ids = [f"d{number:03}" for number in range(240)]
+    engine.store([document(id_, "solar wind" if at % 3 == 0 else "wind") for at, id_ in enumerate(ids)])
+    engine.write_mined([mined(id_, between(0, 1, at / 3)) for at, id_ in enumerate(ids)])
+    for query, mode, number in (
+        ("wind -solar", "words", 160),
+        ("wind -solar", "meaning", 160),
+        ("wind -sol*", "both", 160),
+        ("solar -nothing", "both", 80 + 66),  # the 100 nearest are the first 100: 34 of them have "solar"
+        ("nowhere -solar", "both", 100),
+    ):
+        whole = search(engine, Axes(), query, mode=mode, limit=240)
+        assert whole.listed == len(whole.hits) == number
+        listed = [hit.stored.document.id for hit in whole.hits]
+        for size in (33, 100):
+            pages = [
+                search(engine, Axes(), query, mode=mode, limit=size, offset=at)
+                for at in range(0, number, size)
+            ]
+            assert [hit.stored.document.id for page in pages for hit in page.hits] == listed
+            assert [page.has_more for page in pages] == [True] * (len(pages) - 1) + [False]
+        assert [hit.stored.document.id for hit in scan(engine, query, mode=mode, encoder=Axes())] == listed
 
 
 # -- filters -----------------------------------------------------------------------------------------------
@@ -269,7 +324,7 @@ def test_half_a_character_is_found_nowhere_and_is_no_error(energy):
     assert energy.documents([odd, "a"])[0].document.id == "a"
     assert energy.mentions([odd]) == energy.phrases([odd]) == list(energy.mentions_by_phrase([odd])) == []
     assert energy.document_frequencies([odd]) == {odd: 0}
-    assert energy.topic_documents(odd).total == 0
+    assert energy.topic_documents(odd, axis(0)).total == 0
     assert energy.highlights(words("heat"), [odd]) == {}
     assert energy.delete([odd]) == 0
     energy.delete_phrases([odd])

@@ -82,7 +82,7 @@ def test_the_report_is_text_too(home, tmp_path):
 def test_names_of_topics_are_exact_in_files(web):
     (row,) = (
         row
-        for row in csv.DictReader(io.StringIO(web.get("/api/export/topics/csv").text))
+        for row in csv.DictReader(io.StringIO(web.get("/api/export/topics/csv").content.decode("utf-8-sig")))
         if SCRIPT in row["label"]
     )
     assert row["label"] == NAME
@@ -95,7 +95,7 @@ def test_the_api_gives_texts_as_they_are(web):
 
 
 def test_a_spreadsheet_runs_nothing(web):
-    rows = list(csv.reader(io.StringIO(web.get("/api/export/search/csv").text)))
+    rows = list(csv.reader(io.StringIO(web.get("/api/export/search/csv").content.decode("utf-8-sig"))))
     assert "meta.=1+1" in rows[0]
     assert rows[1][rows[0].index("meta.=1+1")] == "'@SUM(A1)"
     assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@")]

@@ -87,7 +87,7 @@ def test_search_shows_hits_with_marks_and_what_to_narrow_by(web):
     assert titles
     assert {text(mark).lower() for mark in tree.xpath("//li[@class='hit']//mark")} == {"sea", "ice"}
     legends = [text(found) for found in tree.xpath("//fieldset[@class='facet']/legend")]
-    assert legends == ["Topics", "Keyphrases", "subject", "tags"]
+    assert legends == ["Topics", "Keyphrases", "Subject", "Tags"]
     assert one(tree, "//input[@name='q']").get("value") == "sea ice"
     assert one(tree, "//input[@name='mode'][@checked]").get("value") == "words"
 
@@ -105,18 +105,69 @@ def test_several_choices_at_once_stay_in_the_address(web):
 
 def test_a_choice_that_is_left_by_nothing_can_be_taken_away(web):
     tree = seen(web, "/?q=volatility&mode=words&f.subject=oceans")
-    assert text(one(tree, "//h2[@id='said']")) == "0 documents with the word"
+    assert text(one(tree, "//h2[@id='said']")) == "No document with the word"
     assert tree.xpath("//input[@name='f.subject'][@checked]/@value") == ["oceans"]
 
 
 def test_dates_narrow_and_are_drawn(web):
     tree = seen(web, "/?from=2003&to=2005")
     assert text(one(tree, "//h2[@id='said']")) == "3 documents"
-    bars = tree.xpath("//svg[@class='bars']/a")
+    bars = tree.xpath("//svg[contains(@class, 'bars')]/a")
     assert len(bars) == 21
     assert bars[0].get("aria-label") == "2000: 1"
     assert text(one(seen(web, bars[4].get("href")), "//h2[@id='said']")) == "1 document"
     assert "'soon' is no date" in text(seen(web, "/?from=soon", 400))
+
+
+def test_the_chosen_dates_are_marked(web):
+    tree = seen(web, "/?from=2003-06&to=2005")
+    assert [bar.get("aria-label")[:4] for bar in tree.xpath("//svg/a[@aria-current]")] == [
+        "2003",
+        "2004",
+        "2005",
+    ]
+    assert len(seen(web, "/?to=2001-01-01").xpath("//svg/a[@aria-current]")) == 2
+    assert seen(web, "/").xpath("//svg/a[@aria-current]") == []
+
+
+def test_a_keyphrase_of_a_hit_narrows_the_search(web):
+    tree = seen(web, "/?q=results&mode=words&f.subject=oceans&from=2004&page=1")
+    address = tree.xpath("//p[@class='phrases']/a/@href")[0]
+    narrowed = seen(web, address)
+    assert len(narrowed.xpath("//a[@class='chip chosen']")) == 3  # keyphrase, subject, dates
+    assert one(narrowed, "//input[@name='q']").get("value") == "results"
+    assert "page=" not in address
+
+
+def test_a_facet_shows_more_values_when_asked(web):
+    tree = seen(web, "/?q=results&mode=words")
+    assert len(tree.xpath("//input[@name='keyphrase']")) == 8
+    more = one(tree, "//a[starts-with(., 'More')][contains(., 'Keyphrases')]").get("href")
+    expanded = seen(web, more)
+    values = expanded.xpath("//input[@name='keyphrase']/@value")
+    assert len(values) > 8
+    assert expanded.xpath("//input[@type='hidden'][@name='more']/@value") == ["keyphrase"]
+    assert len(expanded.xpath("//input[@name='f.tags']")) == 4
+    last = seen(web, f"/?q=results&mode=words&keyphrase={values[-1].replace(' ', '+')}")
+    rows = last.xpath("//input[@name='keyphrase']")
+    assert [row.get("value") for row in rows if row.get("checked") is not None] == [values[-1]]
+    assert len(rows) == 9  # the eight most frequent, and the chosen one
+    fewer = one(expanded, "//a[starts-with(., 'Fewer')]").get("href")
+    assert len(seen(web, fewer).xpath("//input[@name='keyphrase']")) == 8
+
+
+def test_pages_and_numbers_say_what_they_count(web):
+    tree = seen(web, "/?q=tides&page=2")
+    assert text(one(tree, "//nav[@class='pages']/span[contains(., 'of')]")) == "11–20 of 21"
+    assert text(one(tree, "//h2[@id='said']")) == "4 documents with the word; 17 more near in meaning"
+    counted = one(tree, "//p[contains(@class, 'counted')]")
+    assert text(counted) == "The numbers count all documents with all of the words."
+    nothing = seen(web, "/?q=nowhere")
+    assert (
+        text(one(nothing, "//h2[@id='said']"))
+        == "No document with the word; the 21 documents nearest in meaning"
+    )
+    assert text(one(nothing, "//p[contains(@class, 'counted')]")) == "The numbers count all documents."
 
 
 def test_a_condition_on_any_field(web):

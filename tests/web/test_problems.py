@@ -22,6 +22,14 @@ import pytest
         ("/api/phrases?phrase=%20%21", 400, "letter"),
         ("/api/phrases?in=nothing%20marked", 400, "marked"),
         ("/api/similar", 422, "document"),
+        ("/api/search?topik=3", 422, "There is no parameter 'topik'. Did you mean topic?"),
+        ("/api/topics?limit=3", 422, "There is no parameter 'limit'. There are: none."),
+        ("/api/export/search/csv?query=x", 422, "query"),
+        ("/api/status?Q=1", 422, "'Q'"),
+        ("/api/documents/d04?text=1", 422, "'text'"),
+        ("/api/search?where=date>=banana", 400, "'banana' is no date"),
+        ("/api/timeline?where=date<2014-13", 400, "'2014-13' is no date"),
+        ("/api/export/search/csv?where=date>soon", 400, "'soon' is no date"),
         ("/api/tasks/none", 404, "none"),
         ("/api/nothing", 404, "Not Found"),
     ],
@@ -34,6 +42,19 @@ def test_a_wrong_request_says_what_is_wrong(web, path, status, said):
     assert (problem["status"], problem["type"]) == (status, "about:blank")
     assert problem["request"] == answer.headers["x-request-id"]
     assert said in str(problem)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/search?q=ice&mode=words&topic=1&keyphrase=tides&where=date>=2014&facet=tags&facet_size=3&limit=2&offset=1&why=1",
+        "/api/search?where=date>2014-03-02T10:00&where=subject>=m",
+        "/api/phrases?in=the+[[sea+ice]]&where=date<2015&limit=1",
+        "/health/live?probe=1",
+    ],
+)
+def test_what_is_described_is_taken(web, path):
+    assert web.get(path).status_code == 200
 
 
 def test_a_hint_goes_with_it(web):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -44,7 +45,7 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
             save(output, parts)
         else:
             for part in parts:
-                click.echo(part, nl=False)
+                click.echo(part.removeprefix(codecs.BOM_UTF8), nl=False)  # the next program knows what comes
 
 
 def _document_rows(collection: Collection) -> Iterator[Row]:

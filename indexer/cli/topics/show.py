@@ -15,6 +15,8 @@ from indexer.wording import clean, percent
 if TYPE_CHECKING:
     from indexer.answers import TopicDetails
 
+WHOLLY = 0.995  # weight from which on a share says nothing: 100 %
+
 
 @command()
 @click.argument("topic")
@@ -59,10 +61,12 @@ def rendered(details: TopicDetails) -> str:
         telling = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.special]
         blocks.append(table(telling, head=("special here", "documents, of all with it"), right=(1,)))
     if details.documents:
-        rows = [(percent(plain.weight(d, topic.id)), clean(d.document.name), clean(d.document.id))
-                for d in details.documents]  # fmt: skip
-        blocks.append(
-            table([(w, id_, title) for w, title, id_ in rows], head=("share", "id", "document"), right=(0,))
-        )
+        weights = [plain.weight(d, topic.id) for d in details.documents]
+        named = [(clean(d.document.id), clean(d.document.name)) for d in details.documents]
+        if min(weights) < WHOLLY:
+            shares = [(percent(weight), *names) for weight, names in zip(weights, named, strict=True)]
+            blocks.append(table(shares, head=("share", "id", "document"), right=(0,)))
+        else:
+            blocks.append(table(named, head=("id", "document")))
     blocks.append(events_table(details.history.events, topic.id))
     return "\n\n".join(blocks)

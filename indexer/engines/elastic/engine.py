@@ -278,9 +278,10 @@ class ElasticEngine:
         self._fresh.refresh(self.names.topics)
         return topics.read(self._cluster, self.names)
 
-    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
+    def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
+        search.checked(centroid, self.dims)
         self._fresh.refresh(self.names.documents)
-        return topics.documents(self._cluster, self.names, bindable(topic_id), limit)
+        return search.of_topic(self._cluster, self.names, bindable(topic_id), centroid, limit, self._standing)
 
     # -- searching -------------------------------------------------------------------------------------------
 

@@ -28,11 +28,21 @@ NOTHING: Query = {"match_none": {}}
 def of_words(query: WordQuery) -> tuple[Query, bool]:
     """The query, and whether its scores mean something."""
     wanted = wanted_clauses(query)
-    excluded = [_clause(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
+    excluded = _excluded(query)
     if not wanted:
         return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
     parts: Query = {"must": wanted} if query.require_all else {"should": wanted, "minimum_should_match": 1}
     return {"bool": parts | ({"must_not": excluded} if excluded else {})}, True
+
+
+def without(query: WordQuery | None) -> list[Query]:
+    """What keeps out documents with a word that the query excludes; nothing when it excludes none."""
+    excluded = _excluded(query) if query else []
+    return [{"bool": {"must_not": excluded}}] if excluded else []
+
+
+def _excluded(query: WordQuery) -> list[Query]:
+    return [_clause(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
 
 
 def wanted_clauses(query: WordQuery) -> list[Query]:

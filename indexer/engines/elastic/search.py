@@ -14,6 +14,7 @@ from typing import Any
 from indexer.batches import batches
 from indexer.engines.base import (
     FEWEST,
+    MOSTLY,
     Filter,
     Fragment,
     Ranking,
@@ -51,6 +52,7 @@ def search(
 ) -> SearchAnswer:
     conditions = queries.of_filters(request.filters)
     limit = max(0, min(request.limit, DEEPEST))
+    nearest = limit if request.nearest is None else max(0, min(request.nearest, DEEPEST))
     searches = []
     listed = request.words is not None or request.vector is None
     scored = False
@@ -69,11 +71,12 @@ def search(
         searches.append((names.documents, body))
     if request.vector is not None:
         checked(request.vector, dims)
-        having = {"bool": {"filter": [*conditions, {"exists": {"field": "vector"}}]}}
+        allowed = [*conditions, *queries.without(request.words)]
+        having = {"bool": {"filter": [*allowed, {"exists": {"field": "vector"}}]}}
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
-        if limit:
-            nearest = _nearest(request.vector, limit, conditions, standing.vector_index)
-            searches.append((names.documents, {**nearest, "_source": False}))
+        if nearest:
+            near = _nearest(request.vector, nearest, allowed, standing.vector_index)
+            searches.append((names.documents, {**near, "_source": False}))
     answers = cluster.search_many(searches)
     words = meaning = None
     counts: Mapping[str, tuple[tuple[str, int], ...]] = {}
@@ -83,7 +86,7 @@ def search(
         counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
-        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if limit else []
+        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
         best = [(-cosine(hit), hit["_id"]) for hit in hits]
         best.sort()
         meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
@@ -172,6 +175,29 @@ def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_ind
 def cosine(hit: Query) -> float:
     """The server gives (1 + cosine) / 2, so that no score is negative."""
     return 2.0 * float(hit["_score"]) - 1.0
+
+
+def of_topic(
+    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, standing: Standing
+) -> Ranking:
+    """Documents that stand for a topic."""
+    named = {"term": {"topic_weights.topic": topic_id}}
+
+    def weighing(*weights: Query) -> Query:
+        return {"nested": {"path": "topic_weights", "query": {"bool": {"filter": [named, *weights]}}}}
+
+    counting = {"size": 0, "track_total_hits": True, "query": weighing()}
+    total = int(cluster.search_many([(names.documents, counting)])[0]["hits"]["total"]["value"])
+    best: list[tuple[float, str]] = []
+    for bound in ("gte", "lt"):
+        wanted = min(limit, total) - len(best)
+        if wanted > 0:
+            condition = weighing({"range": {"topic_weights.weight": {bound: MOSTLY}}})
+            near = _nearest(centroid, wanted, [condition], standing.vector_index)
+            answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
+            hits = standing.same(names.documents, answer["hits"]["hits"])
+            best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
+    return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
 
 def checked(vector: Vector, dims: int) -> None:

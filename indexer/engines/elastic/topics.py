@@ -1,17 +1,16 @@
-"""The topics of the collection, their names on documents, and the documents that have them."""
+"""The topics of the collection, and their names on documents."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from indexer.engines.base import Ranking
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.reading import NEVER_IN_SOURCE, Freshness, stream, vector_of
-from indexer.engines.storable import bindable, unencodable
+from indexer.engines.storable import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import Topic
 
@@ -71,28 +70,3 @@ def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]
         track_total_hits=False,
     )
     return list(answer["hits"]["hits"])
-
-
-def documents(cluster: Cluster, names: Names, topic_id: str, limit: int) -> Ranking:
-    """Documents that have the topic, heaviest first."""
-    named = {"term": {"topic_weights.topic": bindable(topic_id)}}
-    weight = {"order": "desc", "nested": {"path": "topic_weights", "filter": named}}
-    ids: list[str] = []
-    weights: list[float] = []
-    total = None
-    after = None
-    while total is None or (after is not None and len(ids) < limit):
-        answer = cluster.search(
-            index=names.documents,
-            query={"nested": {"path": "topic_weights", "query": named}},
-            sort=[{"topic_weights.weight": weight}, {"id": "asc"}],
-            search_after=after,
-            size=max(0, min(limit - len(ids), PAGE)),
-            track_total_hits=True,
-            source=False,
-        )["hits"]
-        total = int(answer["total"]["value"])
-        ids += [hit["_id"] for hit in answer["hits"]]
-        weights += [hit["sort"][0] for hit in answer["hits"]]
-        after = answer["hits"][-1]["sort"] if len(answer["hits"]) == PAGE else None
-    return Ranking(tuple(ids), tuple(weights), total)

@@ -297,9 +297,9 @@ class LocalEngine:
         with self._reading() as connection:
             return topic_rows.read(connection)
 
-    def topic_documents(self, topic_id: str, *, limit: int = 10) -> Ranking:
+    def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         with self._reading() as connection:
-            return topic_rows.documents(connection, topic_id, limit)
+            return search.of_topic(connection, self._vectors, topic_id, centroid, limit)
 
     # -- searching -------------------------------------------------------------------------------------------
 

@@ -28,8 +28,7 @@ def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask |
     """
     if not filters:
         return None
-    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
-    mask = np.ones(last + 1, np.bool_)
+    mask = everything(connection)
     alternatives: dict[str, list[Filter]] = {}
     for condition in filters:
         if condition.operator == "=":
@@ -39,6 +38,12 @@ def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask |
     for conditions in alternatives.values():
         mask &= _met(connection, conditions, len(mask))
     return mask
+
+
+def everything(connection: sqlite3.Connection) -> Mask:
+    """A mask that lets all documents through."""
+    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
+    return np.ones(last + 1, np.bool_)
 
 
 def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) -> Mask:

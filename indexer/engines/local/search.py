@@ -9,11 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import Filter, Ranking, SearchAnswer, SearchRequest, Special, WordQuery
+from indexer.engines.base import (
+    MOSTLY,
+    Filter,
+    Ranking,
+    SearchAnswer,
+    SearchRequest,
+    Special,
+    WordQuery,
+)
 from indexer.engines.local import facets, filters, mention_rows, phrase_rows, words
 from indexer.engines.local.filters import Docs, Mask, column
 from indexer.engines.local.lookup import doc_ids, numbers
+from indexer.engines.local.schema import TOPIC_FIELD
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
+from indexer.engines.storable import bindable
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
@@ -38,7 +48,10 @@ def search(connection: sqlite3.Connection, vectors: Vectors, request: SearchRequ
         matches = _matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
-        meaning = _by_vector(connection, vectors, _checked(request.vector, vectors.dims), request.limit, mask)
+        asked = _checked(request.vector, vectors.dims)
+        allowed = _without(connection, request.words, mask)
+        wanted = request.limit if request.nearest is None else request.nearest
+        meaning = _by_vector(connection, vectors, asked, wanted, allowed)
     return SearchAnswer(
         _ranked(connection, matches, request.limit) if matches and listed else None,
         meaning,
@@ -84,6 +97,18 @@ def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask
         found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression.excluded,))
         docs = np.setdiff1d(docs, column(found))
     return Matches(docs if mask is None else docs[mask[docs]])
+
+
+def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
+    """The mask, without the documents that have a word which the query excludes."""
+    excluded = words.expression(query).excluded if query else ""
+    if not excluded:
+        return mask
+    if mask is None:
+        mask = filters.everything(connection)
+    kept = mask.copy()
+    kept[column(connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (excluded,)))] = False
+    return kept
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:
@@ -154,6 +179,31 @@ def _by_vector(
     best, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
     docs = [owners[slot] for slot in best.tolist()]
     return _listed(doc_ids(connection, docs), zip(docs, scores.tolist(), strict=True), limit, total)
+
+
+def of_topic(
+    connection: sqlite3.Connection, vectors: Vectors, topic_id: str, centroid: Vector, limit: int
+) -> Ranking:
+    """Documents that stand for a topic."""
+    _checked(centroid, vectors.dims)
+    rows = connection.execute(
+        "SELECT m.slot, m.doc, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
+        "JOIN mined m ON m.doc = v.doc WHERE t.field = ? AND t.value = ?",
+        (TOPIC_FIELD, bindable(topic_id)),
+    ).fetchall()
+    owners = {slot: doc for slot, doc, _ in rows}
+    ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    for mostly in (True, False):
+        slots = np.array([slot for slot, _, weight in rows if (weight >= MOSTLY) == mostly], np.int64)
+        if len(slots) and len(ids) < limit:
+            wanted = limit - len(ids)
+            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, wanted, allowed=slots)
+            docs = [owners[slot] for slot in best.tolist()]
+            scored = zip(docs, cosines.tolist(), strict=True)
+            found = _listed(doc_ids(connection, docs), scored, wanted, len(rows))
+            ids, scores = ids + found.ids, scores + found.scores
+    return Ranking(ids, scores, len(rows))
 
 
 def _mined(connection: sqlite3.Connection, mask: Mask, *columns: str) -> list[Docs]:

@@ -1,4 +1,4 @@
-"""The topics of the collection, and the documents that have them."""
+"""The topics of the collection."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from indexer.engines.base import Ranking
-from indexer.engines.local.schema import TOPIC_FIELD
 from indexer.engines.local.vectors import bad_vector
-from indexer.engines.storable import bindable, unencodable
+from indexer.engines.storable import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import Topic
 
@@ -57,22 +55,6 @@ def read(connection: sqlite3.Connection) -> list[Topic]:
         )
         for id_, label, phrases, size, centroid, named in rows
     ]
-
-
-def documents(connection: sqlite3.Connection, topic_id: str, limit: int) -> Ranking:
-    """Documents that have the topic, heaviest first."""
-    rows = connection.execute(
-        "SELECT d.id, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
-        "JOIN documents d ON d.doc = v.doc WHERE t.field = ? AND t.value = ? "
-        "ORDER BY v.weight DESC, d.id LIMIT ?",
-        (TOPIC_FIELD, bindable(topic_id), max(limit, 0)),
-    ).fetchall()
-    (total,) = connection.execute(
-        "SELECT count(*) FROM doc_values "
-        "WHERE code = (SELECT code FROM facet_values WHERE field = ? AND value = ?)",
-        (TOPIC_FIELD, bindable(topic_id)),
-    ).fetchone()
-    return Ranking(tuple(id_ for id_, _ in rows), tuple(weight for _, weight in rows), total)
 
 
 def _json(items: Sequence[str]) -> str:

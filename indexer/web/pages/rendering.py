@@ -38,6 +38,10 @@ class Address:
         """Without one value of a parameter."""
         return Address(self.path, [pair for pair in self.pairs if pair != (name, value)])
 
+    def add(self, name: str, value: str) -> Address:
+        """With one more value of a parameter."""
+        return Address(self.path, [*self.drop(name, value).pairs, (name, value)])
+
     def to(self, path: str) -> Address:
         """Another path with the same parameters."""
         return Address(path, self.pairs)

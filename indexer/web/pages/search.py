@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -11,17 +10,19 @@ from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
 from indexer.engines.base import Filter
-from indexer.search import DEEPEST, Facet, Hit, Mode, SearchResults, parse_filter
+from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
 from indexer.web.access import Reader
-from indexer.web.pages.charts import bars
+from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
 from indexer.web.served import Served, Shared
+from indexer.wording import found
 
 router = APIRouter(include_in_schema=False)
 
 ON_PAGE = 10
 VALUES = 8  # of a facet
+MOST_VALUES = 100  # where more of them are asked for
 FIELDS = 4  # of the users' own to narrow by
 OWN = "f."  # before the name of such a field, in the address
 FRAGMENTS = 2
@@ -43,6 +44,7 @@ class Asked:
     first: str  # dates
     last: str
     where: tuple[str, ...]  # conditions that were typed
+    more: tuple[str, ...]  # parameters of facets that show more values
 
     @classmethod
     def read(cls, request: Request, served: Served) -> Asked:
@@ -68,6 +70,7 @@ class Asked:
             first=given.get("from", ""),
             last=given.get("to", ""),
             where=tuple(value for value in given.getlist("where") if value.strip()),
+            more=tuple(dict.fromkeys(given.getlist("more"))),
         )
 
     def filters(self, date: str) -> list[Filter]:
@@ -79,6 +82,13 @@ class Asked:
         found = [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
         found += [parse_filter(text) for text in self.where]
         return [*found, *within(date, self.first, self.last)] if date else found
+
+    def reaches(self, bar: Bar) -> bool:
+        """Whether a stretch of time lies in the chosen dates, at least in part."""
+        first, last = self.first, self.last
+        return (not first or bar.last[: len(first)] >= first[: len(bar.last)]) and (
+            not last or bar.first[: len(last)] <= last[: len(bar.first)]
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -112,6 +122,8 @@ class Choices:
     title: str
     parameter: str
     values: tuple[Choice, ...]
+    other: Address | None  # where it shows more values, or fewer again; None when these are all
+    expanded: bool
 
 
 @router.get("/")
@@ -127,12 +139,12 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         mode=asked.mode,
         filters=filters,
         facets=[name for name in fields if name not in asked.chosen],
-        facet_size=VALUES,
+        facet_size=MOST_VALUES if asked.more else VALUES + 1,  # one more tells that there are more
         limit=ON_PAGE,
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        asked.query, mode=asked.mode, filters=filters, fields=list(asked.chosen), size=VALUES
+        asked.query, mode=asked.mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
     )
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
@@ -144,38 +156,16 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         asked=asked,
         results=results,
         hits=[_shown(hit, kinds.date) for hit in results.hits],
-        said=said(results),
-        choices=[_choices(facets[name], asked.chosen.get(name, ()), labels) for name in fields],
+        said=_capital(found(results)),
+        choices=[_choices(facets[name], asked, labels) for name in fields],
         bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
         date=kinds.date,
         removable=_removable(asked, labels),
         reasons=collection.reasons(results) if asked.why else {},
         labels=labels,
         modes=MODES,
-        has_more=_has_more(asked, results),
+        saved=_saved(results),
     )  # fmt: skip
-
-
-def _has_more(asked: Asked, results: SearchResults) -> bool:
-    """Whether there is a next page. By meaning, nobody knows before it has been looked at."""
-    seen = asked.number * ON_PAGE
-    if seen >= DEEPEST:
-        return False
-    return len(results.hits) == ON_PAGE if results.mode != "words" and results.query else seen < results.total
-
-
-def said(results: SearchResults) -> str:
-    """What the number of hits means."""
-    number = f"{results.total:,} document{'' if results.total == 1 else 's'}"
-    if not results.query:
-        return number
-    if results.mode == "meaning":
-        return f"The nearest of {number}"
-    if results.relaxed:
-        return f"{number} with any of the words; none has all of them"
-    return f"{number} with {'the word' if len(results.query.split()) == 1 else 'all of the words'}" + (
-        "; more that are near in meaning" if results.mode == "both" else ""
-    )
 
 
 def _shown(hit: Hit, date: str) -> ShownHit:
@@ -197,8 +187,28 @@ def _shown(hit: Hit, date: str) -> ShownHit:
     )
 
 
-def _choices(facet: Facet, chosen: Sequence[str], labels: dict[str, str]) -> Choices:
+def _saved(results: SearchResults) -> str:
+    """What is in a file of these results; empty where there is nothing to save."""
+    if results.listed == 0:
+        return ""
+    if results.by_meaning and results.total == results.listed and results.total > NEAREST:
+        return f"the first {NEAREST:,}"
+    if results.listed is None:
+        return "all of these"
+    return f"these {results.listed:,}" if results.listed > 1 else "this"
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _choices(facet: Facet, asked: Asked, labels: dict[str, str]) -> Choices:
+    """The values of a facet that are shown: the most frequent, and whatever is chosen."""
+    chosen = asked.chosen.get(facet.field, ())
     wanted = {value.casefold() for value in chosen}
+    own = facet.field not in ("topic", "keyphrase")
+    parameter = OWN + facet.field if own else facet.field
+    expanded = parameter in asked.more
     values = [
         Choice(value, label, number, value.casefold() in wanted) for value, label, number in facet.values
     ]
@@ -208,11 +218,15 @@ def _choices(facet: Facet, chosen: Sequence[str], labels: dict[str, str]) -> Cho
         for value in chosen
         if value.casefold() not in listed
     ]
-    own = facet.field not in ("topic", "keyphrase")
+    shown = values if expanded else [one for at, one in enumerate(values) if at < VALUES or one.chosen]
+    here = asked.address
+    other = here.drop("more", parameter) if expanded else here.add("more", parameter)
     return Choices(
-        facet.field if own else {"topic": "Topics", "keyphrase": "Keyphrases"}[facet.field],
-        OWN + facet.field if own else facet.field,
-        (*gone, *values),
+        _capital(facet.field if own else f"{facet.field}s"),
+        parameter,
+        (*gone, *shown),
+        other if len(values) > VALUES else None,
+        expanded,
     )
 
 

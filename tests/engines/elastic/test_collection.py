@@ -139,7 +139,7 @@ def test_names_of_topics_stand_on_documents_and_follow_a_rename(both):
     topic = elastic.topics()[0]
     renamed = elastic.rename_topic(topic.id, "Something readable")
     engine = elastic.engine
-    ids = engine.topic_documents(renamed.id, limit=100).ids
+    ids = engine.topic_documents(renamed.id, renamed.centroid, limit=100).ids
     rows = engine._cluster.ask(engine._cluster.client.mget, index=engine.names.documents, ids=list(ids))[
         "docs"
     ]
