@@ -14,8 +14,10 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from indexer.errors import InputError, QueryError, SettingsError
+from indexer.plain import growing
 from indexer.records import Topic
 from indexer.search import Hit
+from indexer.trends import Trends
 
 Row = Mapping[str, Any]
 
@@ -30,7 +32,8 @@ HIT_COLUMNS = (
     "absent_keyphrases",
     "source",
 )
-TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases")
+GROWTH = ("since", "share_lately", "share_before", "growth", "clear")
+TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases", *GROWTH)
 OWN = "meta."  # before the names of the users' own fields
 AT_ONCE = 500  # rows
 IN_MEMORY = 8_000_000  # bytes of a Parquet file that is being made
@@ -65,16 +68,9 @@ def hit_columns(fields: Iterable[str]) -> tuple[str, ...]:
     return (*HIT_COLUMNS, *(OWN + name for name in fields))
 
 
-def topic_rows(topics: Iterable[Topic]) -> Iterator[Row]:
-    """A row for each topic."""
-    for topic in topics:
-        yield {
-            "id": topic.id,
-            "label": topic.label,
-            "documents": topic.size,
-            "named_by_hand": topic.named_by_hand,
-            "phrases": list(topic.phrases),
-        }
+def topic_rows(topics: Iterable[Topic], trends: Trends | None) -> Iterator[Row]:
+    """A row for each topic, with how it grows."""
+    return (growing(topic, trends) for topic in topics)
 
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -136,13 +132,13 @@ def _parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
     lists = {"topics", "topic_ids", "keyphrases", "absent_keyphrases", "phrases"}
     numbers = {
         "rank": pyarrow.int64(), "documents": pyarrow.int64(), "score": pyarrow.float64(), "weight": pyarrow.float64(),
+        "share_lately": pyarrow.float64(), "share_before": pyarrow.float64(), "growth": pyarrow.float64(),
     }  # fmt: skip
     types = {
         name: pyarrow.list_(pyarrow.string()) if name in lists else numbers.get(name, pyarrow.string())
         for name in columns
     }
-    if "named_by_hand" in types:
-        types["named_by_hand"] = pyarrow.bool_()
+    types |= {name: pyarrow.bool_() for name in ("named_by_hand", "clear") if name in types}
     schema = pyarrow.schema(list(types.items()))
     with SpooledTemporaryFile(IN_MEMORY) as file:
         with parquet.ParquetWriter(file, schema) as writer:

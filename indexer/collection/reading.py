@@ -27,6 +27,7 @@ from indexer.mining import mined
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
 from indexer.search import Facet, Hit, Mode, SearchResults, scan, search
 from indexer.topic_names import topic_history, topic_ids
+from indexer.trends import Trends, topic_trends
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
@@ -278,6 +279,18 @@ class Reading(Opened):
         from indexer.topic_map import topic_map
 
         return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
+
+    def topic_trends(self, field: str = "") -> Trends | None:
+        """Which topics grow; None where documents have no dates, or too many different ones.
+
+        Args:
+            field: The field with the date; empty means the one that looks like it.
+        """
+        field = field or self.field_kinds().date
+        if not field:
+            return None
+        self._check_fields([field])
+        return topic_trends(self.engine, field)
 
     def topic_history(self, name: str) -> TopicHistory:
         """What became of a topic, by id or label; also of a retired one, by its id.

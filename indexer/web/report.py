@@ -9,7 +9,7 @@ from indexer.collection import Collection
 from indexer.web.pages.charts import shortened
 from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.rendering import render
-from indexer.web.pages.topics import groups
+from indexer.web.pages.topics import InOrder, groups
 
 EXAMPLES = 3  # documents of a topic
 BEGIN = 280  # characters of each
@@ -27,6 +27,9 @@ def report(collection: Collection) -> str:
         pictures=drawn,
         spots=spots,
         groups=groups(spots),
+        sections=groups(spots),
+        order=InOrder(),
+        trends=collection.topic_trends(),
         details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in spots],
         info=collection.engine.info(),
         begin=lambda text: shortened(" ".join(text[: 4 * BEGIN].split()), BEGIN),

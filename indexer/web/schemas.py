@@ -50,6 +50,20 @@ class Topic(BaseModel):
     named_by_hand: bool
 
 
+class GrowingTopic(Topic):
+    """A topic, and its share of the newest documents beside its share of those before; null without dates."""
+
+    since: str | None = Field(
+        description="What counts as new: the last fifth of the dated documents, in whole years, months or days."
+    )
+    share_lately: float | None = Field(description="Of the newest documents, those with the topic.")
+    share_before: float | None = Field(description="Of all others.")
+    growth: float | None = Field(
+        description="share_lately / share_before - 1; null where there are too few documents, or none before."
+    )
+    clear: bool | None = Field(description="The shares differ by more than chance would make of equal ones.")
+
+
 class Fragment(BaseModel):
     field: str
     text: str
@@ -174,7 +188,7 @@ class NearTopic(TopicName):
     similarity: float
 
 
-class TopicDetails(Topic):
+class TopicDetails(GrowingTopic):
     became_too: list[str] = Field(
         description="Ids that a retired topic became besides, when it was asked for."
     )

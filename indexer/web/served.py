@@ -16,6 +16,7 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.errors import IndexerError
 from indexer.log import get_logger
+from indexer.trends import Trends
 from indexer.web.access import Access
 from indexer.web.tasks import Tasks
 
@@ -89,6 +90,11 @@ class Served:
         if self._kinds is None or now - self._kinds[0] > KINDS_KEPT:
             self._kinds = now, self.collection.field_kinds()
         return self._kinds[1]
+
+    def trends(self) -> Trends | None:
+        """How topics grow, by the dates of the documents."""
+        date = self.kinds().date
+        return self.collection.topic_trends(date) if date else None
 
 
 def served(request: Request) -> Served:

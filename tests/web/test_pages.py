@@ -179,6 +179,32 @@ def test_map_and_table_say_the_same(web):
     assert len(rows) == 3
 
 
+def test_the_table_is_sorted_by_what_the_address_says(web):
+    def listed(path):
+        tree = seen(web, path)
+        (order,) = tree.xpath("//th[@aria-sort]")
+        names = [text(found) for found in tree.xpath("//tbody/tr[@data-topic]/th")]
+        sizes = [text(found) for found in tree.xpath("//tbody/tr[@data-topic]/td[@data-label='Documents']")]
+        return (text(order), order.get("aria-sort")), names, [int(size) for size in sizes]
+
+    assert seen(web, "/topics").xpath("//th[@aria-sort]") == []
+    head = one(seen(web, "/topics"), "//thead/tr")
+    columns = {text(a): a.get("href") for a in head.xpath(".//a")}
+    assert list(columns) == ["Topic", "Documents", "Growth"]
+    order, names, _ = listed(columns["Topic"])
+    assert order == ("Topic", "ascending")
+    assert names == sorted(names, key=str.casefold)
+    order, _, sizes = listed("/topics?sort=documents&order=ascending")
+    assert order == ("Documents", "ascending")
+    assert sizes == sorted(sizes)
+    order, names, _ = listed(columns["Growth"])
+    assert order == ("Growth", "descending")
+    assert names == [topic["label"] for topic in web.get("/api/topics?sort=growth").json()]
+    turned = seen(web, columns["Growth"]).xpath("//th[@aria-sort]/a/@href")
+    assert turned == ["/topics?sort=growth&order=ascending"]
+    assert one(seen(web, "/topics?sort=nonsense"), "//caption").text.endswith("in each group")
+
+
 def test_a_topic_shows_what_belongs_to_it(web):
     tree = seen(web, seen(web, "/topics").xpath("//figure//a/@href")[0])
     headings = [text(found) for found in tree.xpath("//h2")]
@@ -186,7 +212,8 @@ def test_a_topic_shows_what_belongs_to_it(web):
                    "Near topics", "What became of it", "Give it a name"):  # fmt: skip
         assert wanted in headings
     assert text(one(tree, "//ol[@class='lineage']/li")).endswith("found for the first time by index")
-    assert len(tree.xpath("//svg[@class='bars tall']/rect[@class='bar']")) == 21
+    assert len(tree.xpath("//svg[@class='bars tall']/rect[@class='bar few']")) == 21  # one document a year
+    assert [text(found) for found in tree.xpath("//p[@class='axis']/span")] == ["100 %", "50 %", "0"]
 
 
 def test_a_topic_by_its_number_or_name_leads_to_its_address(web):
@@ -207,6 +234,17 @@ def test_a_topic_is_renamed_by_its_form(client):
     taken = send(client, seen(client, other), f"{other}/rename", label="ice & <waves>")
     assert taken.status_code == 400
     assert "Another topic is named" in text(one(html.fromstring(taken.text), "//p[@role='alert']"))
+
+
+def test_while_somebody_writes_pages_say_so(client):
+    collection = client.app.state.served.collection
+    assert "Indexing goes on" not in text(seen(client, "/topics"))
+    collection.catalog.mark("main", ["d00", "d01"], state="stored")
+    with collection.catalog.lock("main", "indexer index"):
+        for path in ("/topics", "/operations"):
+            told = text(one(seen(client, path), "//p[@class='note']"))
+            assert re.match(r"Indexing goes on since .* 10 of 12 documents are mined so far\.", told)
+    assert seen(client, "/operations").xpath("//p[@class='note']") == []
 
 
 # -- documents and phrases -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from indexer.readers.registry import MANY, ONE
 from indexer.web import work
 from indexer.web.access import Reader, Writer
 from indexer.web.changes import shown
+from indexer.web.pages.going_on import going_on
 from indexer.web.pages.rendering import page
 from indexer.web.served import Shared
 from indexer.wording import count
@@ -45,6 +46,7 @@ def operations(request: Request, served: Shared, reader: Reader) -> HTMLResponse
     return page(
         request, served, reader, "operations.html",
         status=collection.status(),
+        going_on=going_on(served),
         letters=collection.dead_letters(LETTERS),
         runs=[(run, done(run)) for run in collection.catalog.runs(collection.name, RUNS)],
         judgements=judgements(history)[:JUDGED],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -11,10 +12,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.topic_map import Spot
+from indexer.trends import Order, Trends, ordered
 from indexer.web.access import Reader, Writer
-from indexer.web.pages.charts import Bar, bars
+from indexer.web.pages.charts import FEW, Bar, shares
+from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
-from indexer.web.pages.rendering import link, page
+from indexer.web.pages.rendering import Address, link, page
 from indexer.web.served import Served, Shared
 from indexer.wording import told
 
@@ -26,31 +29,68 @@ WIDTH, HEIGHT = 600.0, 90.0
 
 
 @dataclass(frozen=True)
-class Group:
-    """Topics that are alike, under the name of the largest."""
+class Section:
+    """Topics that stand together in the table: those of a group of the map, or all in one order."""
 
-    number: int
-    name: str
+    number: int  # of the group
+    name: str  # of the largest; empty where all topics are in one order
     spots: tuple[Spot, ...]
 
 
-def groups(spots: tuple[Spot, ...]) -> list[Group]:
-    """The groups of a map; its topics are given largest first."""
+@dataclass(frozen=True)
+class InOrder:
+    """What the table is sorted by, and where it would be sorted in another way."""
+
+    by: str = ""  # empty: by group
+    direction: Literal["", "ascending", "descending"] = ""
+    links: Mapping[str, Address] = field(default_factory=dict)
+
+
+def groups(spots: tuple[Spot, ...]) -> list[Section]:
+    """The groups of a map, under the name of the largest topic; topics are given largest first."""
     numbers = sorted({spot.group for spot in spots})
     members = {number: tuple(spot for spot in spots if spot.group == number) for number in numbers}
-    return [Group(number, members[number][0].topic.label, members[number]) for number in numbers]
+    return [Section(number, _group_name(members[number]), members[number]) for number in numbers]
+
+
+def _group_name(spots: tuple[Spot, ...]) -> str:
+    return f"{spots[0].topic.label}{' and alike' if len(spots) > 1 else ''}"
 
 
 @router.get("/topics")
-def topics(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
+def topics(request: Request, served: Shared, reader: Reader, sort: str = "", order: str = "") -> HTMLResponse:
     """All topics in a picture, and in a table that says the same."""
     drawn = pictures(served.collection)
     spots = drawn[0].map.spots
+    trends = served.trends() if spots else None
+    sections = groups(spots)
+    by = sort if sort in get_args(Order) else ""
+    ascending = {"ascending": True, "descending": False}.get(order, by == "name")
+    listed = [Section(0, "", _sorted(spots, trends, by, ascending))] if by else sections  # type: ignore[arg-type]
     return page(
         request, served, reader, "topics.html",
-        pictures=drawn, spots=spots, groups=groups(spots),
+        pictures=drawn, spots=spots, groups=sections, sections=listed, trends=trends,
+        order=InOrder(by, ("ascending" if ascending else "descending") if by else "", _links(by, ascending)),
         total=served.collection.engine.info().mined,
+        going_on=going_on(served),
     )  # fmt: skip
+
+
+def _sorted(spots: tuple[Spot, ...], trends: Trends | None, by: Order, ascending: bool) -> tuple[Spot, ...]:
+    placed = {spot.topic.id: spot for spot in spots}
+    found = ordered([spot.topic for spot in spots], trends, by, ascending)
+    return tuple(placed[topic.id] for topic in found)
+
+
+def _links(by: str, ascending: bool) -> dict[str, Address]:
+    """Where each column would be sorted by; the one that is would be turned around."""
+    here = Address("/topics")
+    links: dict[str, Address] = {}
+    for name in get_args(Order):
+        other = name == "name" if name != by else not ascending
+        default = other == (name == "name")
+        links[name] = here.put(sort=name, order=None if default else "ascending" if other else "descending")
+    return links
 
 
 @router.get("/topics/{id}")
@@ -71,29 +111,30 @@ def _shown(
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
     events = details.history.events
+    drawn, top = _over_time(served, id)
     return page(
         request, served, reader, "topic.html", code=code,
         topic=details.topic,
         details=details,
         near=collection.near_topics(id, limit=NEAR),
         events=list(zip(events, told(events, id), strict=True)),
-        bars=_over_time(served, id),
+        bars=drawn,
+        top=top,
+        few=FEW,
         share=details.topic.size / max(1, collection.engine.info().mined),
         problem=problem,
     )  # fmt: skip
 
 
-def _over_time(served: Served, id: str) -> list[Bar]:
-    """The share of the topic in each stretch of time; nothing where documents have no dates."""
+def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
+    """The share of the topic in each stretch of time, and the largest; nothing where documents have no dates."""
     date = served.kinds().date
-    if not date:
-        return []
-    whole = served.collection.timeline("", date, mode="words")
-    if whole is None:
-        return []
+    whole = served.collection.timeline("", date, mode="words") if date else None
+    if whole is None or len(whole.periods) < 2:
+        return [], 0.0
     narrowed = [Filter("topic", "=", id)]
     own = served.collection.timeline("", date, mode="words", filters=narrowed, unit=whole.unit)
-    return bars(own, width=WIDTH, height=HEIGHT, of=whole) if own and len(whole.periods) > 1 else []
+    return shares(own, whole, width=WIDTH, height=HEIGHT) if own else ([], 0.0)
 
 
 def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLResponse:
