@@ -154,7 +154,7 @@ class Finisher:
         """
         live = live_fit(self.catalog, self.collection)
         if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", hint="Run: indexer index")
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
         documents = sorted(
             {id_ for other in others for id_ in self.engine.topic_documents(other, limit=EVERYTHING).ids}
         )

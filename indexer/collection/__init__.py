@@ -210,9 +210,13 @@ class Collection(Reading):
             check_live(self.engine)
             id_ = self.topic_id(name)
             topics = self.engine.topics()
-            if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
+            other = _another(topics, id_, label)
+            if other is not None:
                 raise QueryError(
-                    f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
+                    f"Another topic is named '{label}' already: {other.id}.",
+                    hint="Choose another name, or make them one topic.",
+                    command=f"Merge them: indexer topics merge {other.id} {id_}",
+                    other=other.id,
                 )
             self.catalog.rename_topic(self.name, id_, label)
             renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
@@ -424,3 +428,9 @@ class Collection(Reading):
     def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
         """What could not be processed, and why."""
         return self.catalog.dead(self.name, limit=limit)
+
+
+def _another(topics: Sequence[Topic], id_: str, label: str) -> Topic | None:
+    """Another topic that has this name."""
+    wanted = label.casefold()
+    return next((topic for topic in topics if topic.label.casefold() == wanted and topic.id != id_), None)

@@ -126,6 +126,14 @@ class Reading(Opened):
         """Which of the users' own fields are good to narrow by, and which has the date."""
         return field_kinds(self.engine)
 
+    def check_filters(self, filters: Sequence[Filter]) -> None:
+        """Refuse conditions on a field that no document has.
+
+        Raises:
+            QueryError: There is no such field; the hint names near ones.
+        """
+        self._check_fields([condition.field for condition in filters])
+
     def _check_fields(self, names: Sequence[str]) -> None:
         """Refuse a field that no document has: it would find nothing, and say nothing."""
         known = [*MINED_FIELDS, *self.engine.fields()]
@@ -178,7 +186,8 @@ class Reading(Opened):
         if len(marked) != 1 or not any(c.isalnum() for c in marked[0]):
             raise QueryError(
                 f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
-                hint='For example: indexer phrases --in "the cell [[membrane]] is thin"',
+                hint="For example: the cell [[membrane]] is thin.",
+                command='indexer phrases --in "the cell [[membrane]] is thin"',
             )
         self._check_fields([f.field for f in filters])
         start = text.index("[[")

@@ -20,6 +20,7 @@ from indexer.trends import Trends
 from indexer.web.access import Access
 from indexer.web.tasks import Tasks
 
+BRIEFLY = 0.3  # seconds that somebody may wait for an encoder that is nearly there
 KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for
 
 logger = get_logger(__name__)
@@ -31,6 +32,7 @@ class ServedCollection(Collection):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._lock = threading.RLock()
+        self._tried = threading.Event()  # the encoder has been loaded, or could not be
         self._before: Engine | None = None  # of the last generation: a search may still be reading it
 
     @cached_property
@@ -47,16 +49,27 @@ class ServedCollection(Collection):
         """Whether the encoder is there: a search by meaning need not wait for it."""
         return "encoder" in self.__dict__
 
+    def is_ready(self, within: float = BRIEFLY) -> bool:
+        """Whether a search by meaning need not wait: the encoder is there in a moment, or will never be.
+
+        In the latter case the search says why.
+        """
+        return self.is_warm or self._tried.wait(within)
+
     def warm(self) -> None:
         """Load the encoder and the tagger in a thread, before somebody has to wait for them."""
+        self._tried.clear()
         threading.Thread(target=self._load, name="warm", daemon=True).start()
 
     def _load(self) -> None:
         try:
             _ = self.encoder
+            self._tried.set()
             _ = self._preparer
         except IndexerError as error:
             logger.error("not_warm", reason=str(error), hint=error.hint)
+        finally:
+            self._tried.set()
 
     def _open_again(self) -> None:
         with self._lock:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 from lxml import html
+from small_parts import WideHashEncoder
 from web_client import ended, serving
+
+from indexer.errors import BundleMissing
 
 ANY = ("/", "/topics", "/phrases", "/phrases?phrase=sea+ice", "/document?id=d04", "/operations", "/api")
 
@@ -113,14 +117,60 @@ def test_dates_narrow_and_are_drawn(web):
     assert len(bars) == 21
     assert bars[0].get("aria-label") == "2000: 1"
     assert text(one(seen(web, bars[4].get("href")), "//h2[@id='said']")) == "1 document"
-    assert "'soon' is no date" in text(seen(web, "/?from=soon", 400))
+    wrong = seen(web, "/?from=soon&q=ice&mode=words", 400)
+    assert "'soon' is no date" in text(one(wrong, "//p[@id='dates-problem']"))
+    assert one(wrong, "//input[@name='from']").get("aria-describedby") == "dates-problem"
+    assert one(wrong, "//input[@name='from']").get("value") == "soon"
 
 
 def test_a_condition_on_any_field(web):
     tree = seen(web, "/?where=date%3E%3D2019")
     assert text(one(tree, "//h2[@id='said']")) == "2 documents"
     assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2019"]
-    assert "Did you mean subject?" in text(seen(web, "/?where=subjekt%3Dx", 400))
+
+
+def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
+    tree = seen(web, "/?q=ice&mode=words&f.subject=oceans&where=subjekt%3Dx&where=date%3E%3D2001", 400)
+    assert "Did you mean subject?" in text(one(tree, "//p[@id='where-problem']"))
+    field = one(tree, "//input[@id='where']")
+    assert (field.get("value"), field.get("aria-invalid")) == ("subjekt=x", "true")
+    assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2001"]
+    assert one(tree, "//input[@name='q']").get("value") == "ice"
+    assert tree.xpath("//input[@name='f.subject'][@checked]/@value") == ["oceans"]
+    assert "leaves out what cannot be understood" in text(one(tree, "//p[@role='alert']"))
+    hits = seen(web, "/?q=ice&mode=words&f.subject=oceans&where=date%3E%3D2001").xpath("//li[@class='hit']")
+    assert len(tree.xpath("//li[@class='hit']")) == len(hits) > 0
+
+
+def test_until_the_encoder_is_there_documents_are_found_by_words(own, monkeypatch):
+    there = threading.Event()
+    encoder = WideHashEncoder()
+
+    def slow(*args, **kwargs):
+        there.wait(10)
+        return encoder
+
+    monkeypatch.setattr("models.load.load_encoder", slow)
+    with serving(own) as client:
+        tree = seen(client, "/?q=sea+ice")
+        assert "by meaning comes in a moment" in text(one(tree, "//p[@data-waits]"))
+        assert text(one(tree, "//h2[@id='said']")).endswith("with all of the words")
+        assert one(tree, "//input[@name='mode'][@checked]").get("value") == "both"
+        assert seen(client, "/?q=sea+ice&mode=words").xpath("//p[@data-waits]") == []
+        assert client.get("/phrases?phrase=ice", headers={"Accept": "text/html"}).status_code == 503
+        there.set()
+        assert seen(client, "/?q=sea+ice").xpath("//p[@data-waits]") == []
+        assert client.get("/phrases?phrase=ice").status_code == 200
+
+
+def test_an_encoder_that_cannot_be_loaded_says_so(own, monkeypatch):
+    def gone(*args, **kwargs):
+        raise BundleMissing("There is no bundle 'minilm'.", hint="indexer models import")
+
+    monkeypatch.setattr("models.load.load_encoder", gone)
+    with serving(own) as client:
+        assert "no bundle 'minilm'" in text(seen(client, "/?q=sea+ice", 500))
+        seen(client, "/?q=sea+ice&mode=words")
 
 
 def test_why_says_ranks_and_phrases(web):
@@ -315,6 +365,22 @@ def test_a_dead_letter_is_tried_again_by_a_form(client, own):
     finish(client)
     assert "Nothing: every document was." in text(seen(client, "/operations"))
     assert client.get("/api/documents/mended").status_code == 200
+
+
+def test_a_file_that_is_refused_is_told_beside_its_field(client):
+    token = one(seen(client, "/operations"), "//form[@action='/operations/files']/input[@name='token']").get(
+        "value"
+    )
+    answer = client.post(
+        "/operations/files",
+        data={"token": token},
+        files={"file": ("x.exe", b"MZ")},
+        headers={"Accept": "text/html"},
+    )
+    assert answer.status_code == 415
+    form = one(html.fromstring(answer.text), "//form[@action='/operations/files']")
+    assert "'exe' are not read. Read: jsonl" in text(one(form, ".//p[@id='file-problem']"))
+    assert one(form, ".//input[@type='file']").get("aria-invalid") == "true"
 
 
 def send_file(client, name, content):

@@ -12,6 +12,7 @@ from indexer.errors import NotFound, QueryError
 from indexer.web.access import Reader
 from indexer.web.pages.marking import Piece, Span, phrases_of, pieces
 from indexer.web.pages.rendering import page
+from indexer.web.problems import Refusal, hint_of
 from indexer.web.served import Served, Shared
 
 router = APIRouter(include_in_schema=False)
@@ -68,13 +69,15 @@ def phrases(
     """Find phrases by meaning, alone or in a sentence."""
     collection = served.collection
     problem, near, mentions = "", [], []
+    if (sentence.strip() or phrase.strip()) and not collection.is_ready():
+        raise Refusal(503, "The encoder is being loaded.", hint="Come back in a moment.", Retry_After="2")
     try:
         if sentence.strip():
             mentions = collection.phrases_in(sentence, limit=PHRASES)
         elif phrase.strip():
             near = collection.phrases(phrase, limit=PHRASES)
     except QueryError as error:
-        problem = str(error)
+        problem = f"{error} {hint_of(error)}".strip()
     titles = collection.titles([row.document_id for row, _ in mentions])
     shown = [
         (row, score, titles[row.document_id], _in_sentence(row.sentence, row.surface))

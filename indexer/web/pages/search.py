@@ -16,6 +16,7 @@ from indexer.web.access import Reader
 from indexer.web.pages.charts import bars
 from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
+from indexer.web.pages.typed import typed_filters
 from indexer.web.served import Served, Shared
 
 router = APIRouter(include_in_schema=False)
@@ -76,9 +77,12 @@ class Asked:
         Args:
             date: The field with the date.
         """
-        found = [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
-        found += [parse_filter(text) for text in self.where]
+        found = [*self.choices(), *(parse_filter(text) for text in self.where)]
         return [*found, *within(date, self.first, self.last)] if date else found
+
+    def choices(self) -> list[Filter]:
+        """Conditions that were chosen, and not typed."""
+        return [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
 
     @property
     def is_empty(self) -> bool:
@@ -119,12 +123,15 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """Find documents."""
     collection, kinds = served.collection, served.kinds()
     asked = Asked.read(request, served)
-    filters = asked.filters(kinds.date)
+    typed, problems = typed_filters(collection, asked.where, kinds.date, asked.first, asked.last)
+    filters = [*asked.choices(), *typed]
+    waits = asked.mode != "words" and bool(asked.query.strip()) and not collection.is_ready()
+    mode: Mode = "words" if waits else asked.mode
     fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
     fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
     results = collection.search(
         asked.query,
-        mode=asked.mode,
+        mode=mode,
         filters=filters,
         facets=[name for name in fields if name not in asked.chosen],
         facet_size=VALUES,
@@ -132,16 +139,18 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        asked.query, mode=asked.mode, filters=filters, fields=list(asked.chosen), size=VALUES
+        asked.query, mode=mode, filters=filters, fields=list(asked.chosen), size=VALUES
     )
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
     timeline = (
-        collection.timeline(asked.query, kinds.date, mode=asked.mode, filters=filters) if kinds.date else None
+        collection.timeline(asked.query, kinds.date, mode=mode, filters=filters) if kinds.date else None
     )
     return page(
-        request, served, reader, "search.html",
+        request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
+        problems=problems,
+        waits=waits,
         results=results,
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=said(results),

@@ -8,10 +8,12 @@ if (form) {
   const show = async (address, push) => {
     asked?.abort();
     asked = new AbortController();
+    const mine = asked, live = document.querySelector("[data-live]");
+    live.setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(address, { signal: asked.signal, headers: { Accept: "text/html" } });
-      if (!answer.ok || answer.redirected) return location.assign(address);
       const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (answer.redirected || !next.querySelector("[data-live]")) return location.assign(address);
       const active = document.activeElement;
       document.querySelector("[data-live]").replaceWith(next.querySelector("[data-live]"));
       document.title = next.title;
@@ -19,10 +21,25 @@ if (form) {
       if (push) history.pushState(null, "", address);
       const again = active?.name && [...document.getElementsByName(active.name)].find((one) => one.value === active.value);
       again?.focus({ preventScroll: true });
+      awaitEncoder();
     } catch (error) {
       if (error.name !== "AbortError") location.assign(address);
+    } finally {
+      if (asked === mine) document.querySelector("[data-live]").removeAttribute("aria-busy");
     }
   };
+  // Found by words, because the encoder is not there yet: as soon as it is, by meaning too.
+  let awaiting;
+  const awaitEncoder = () => {
+    clearTimeout(awaiting);
+    if (!document.querySelector("[data-waits]")) return;
+    awaiting = setTimeout(async () => {
+      const ready = await fetch("/health/ready").catch(() => null);
+      if (ready?.ok && document.querySelector("[data-waits]")) show(location.href, false);
+      else awaitEncoder();
+    }, 1000);
+  };
+  awaitEncoder();
   const address = () => {
     const said = [...new FormData(form)].filter(([, value]) => value);
     const kept = said.filter(([name, value]) => name !== "mode" || value !== "both");
