@@ -83,7 +83,7 @@ def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
         heir = f"{entry.new_id} '{entry.label}'"
         likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
         if entry.kind == "renamed":
-            what = "named by hand"
+            what = f"named '{entry.label}'" if entry.label else "named by hand"
         elif entry.kind == "kept":
             what = "came back" if gone else "kept"
         elif entry.kind == "born":

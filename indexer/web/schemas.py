@@ -287,6 +287,12 @@ class NewLabel(Taken):
     label: Annotated[str, Field(max_length=200, pattern=r"\S")]
 
 
+class Merge(Taken):
+    into: Annotated[
+        str, Field(min_length=1, max_length=200, description="Id, number or label; it keeps id and name.")
+    ]
+
+
 class Retrain(Taken):
     if_drifted: bool = Field(
         False, description="Only if new documents are unlike the old ones, or very many."

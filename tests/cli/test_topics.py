@@ -91,6 +91,14 @@ def test_rename_keeps_the_id(run, own):
     assert (renamed["id"], renamed["named_by_hand"]) == (topic["id"], True)
 
 
+def test_a_name_is_taken_back(run, own):
+    topic = as_json(run("topics", "--json", home=own))[0]
+    run("topics", "rename", topic["id"], "By hand", home=own)
+    result = run("topics", "rename", topic["id"], "--mined", home=own)
+    assert result.stdout == f"{topic['id']} is now '{topic['label']}' (was 'By hand')\n"
+    assert "Give either a LABEL" in run("topics", "rename", topic["id"], home=own).stderr
+
+
 def test_two_topics_cannot_have_one_name(run, own):
     first, second, _ = as_json(run("topics", "--json", home=own))
     result = run("topics", "rename", first["id"], second["label"], home=own)

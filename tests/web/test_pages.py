@@ -279,11 +279,53 @@ def test_a_topic_is_renamed_by_its_form(client):
     tree = html.fromstring(answer.text)
     assert text(one(tree, "//h1")) == "Ice & <waves>"
     assert "named by hand" in text(one(tree, "//p[@class='lead']"))
-    assert "named by hand" in text(one(tree, "//ol[@class='lineage']/li[1]"))
+    assert "named 'Ice & <waves>'" in text(one(tree, "//ol[@class='lineage']/li[1]"))
     other = seen(client, "/topics").xpath("//figure//a/@href")[1]
     taken = send(client, seen(client, other), f"{other}/rename", label="ice & <waves>")
-    assert taken.status_code == 400
-    assert "Another topic is named" in text(one(html.fromstring(taken.text), "//p[@role='alert']"))
+    assert taken.status_code == 409
+    again = html.fromstring(taken.text)
+    assert "Another topic is named" in text(one(again, "//p[@role='alert']"))
+    assert one(again, "//input[@name='label']").get("value") == "ice & <waves>"
+    offered = one(again, "//form[.//input[@name='into']]")
+    assert text(one(offered, ".//button")) == "Merge it into Ice & <waves>"
+    assert one(offered, ".//input[@name='into']").get("value") == path.rpartition("/")[2]
+
+
+def test_a_name_given_by_hand_is_taken_back(client):
+    path = seen(client, "/topics").xpath("//figure//a/@href")[0]
+    before = text(one(seen(client, path), "//h1"))
+    assert seen(client, path).xpath("//form[contains(@action, 'unname')]") == []
+    send(client, seen(client, path), f"{path}/rename", label="Something else")
+    send(client, seen(client, path), f"{path}/unname")
+    tree = seen(client, path)
+    assert text(one(tree, "//h1")) == before
+    assert "named by hand" not in text(one(tree, "//p[@class='lead']"))
+
+
+def test_topics_are_merged_by_a_form(client):
+    first, second, _ = (a.rpartition("/")[2] for a in seen(client, "/topics").xpath("//tbody//a/@href"))
+    tree = seen(client, f"/topics/{first}")
+    offered = tree.xpath("//select[@name='into']//option/@value")
+    assert second in offered
+    assert first not in offered
+    send(client, tree, f"/topics/{first}/merge", into=second)
+    finish(client)
+    answer = client.get(f"/topics/{first}", headers={"Accept": "text/html"}, follow_redirects=False)
+    assert answer.headers["location"] == f"/topics/{second}"
+    assert len(client.get("/api/topics").json()) == 2
+    without_token = client.post(f"/topics/{second}/merge", data={"into": first})
+    assert without_token.status_code == 403
+
+
+def test_a_topic_that_cannot_be_named_now_says_why_and_keeps_what_was_typed(client):
+    path = seen(client, "/topics").xpath("//figure//a/@href")[0]
+    tree = seen(client, path)
+    with client.app.state.served.collection.catalog.lock("main", "indexer index"):
+        answer = send(client, tree, f"{path}/rename", label="Later")
+    assert answer.status_code == 409
+    again = html.fromstring(answer.text)
+    assert "is being written by indexer index" in text(one(again, "//p[@role='alert']"))
+    assert one(again, "//input[@name='label']").get("value") == "Later"
 
 
 def test_while_somebody_writes_pages_say_so(client):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
@@ -10,14 +10,17 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.engines.base import Filter
-from indexer.errors import NotFound, QueryError
+from indexer.errors import CatalogError, NotFound, QueryError
+from indexer.records import Topic
 from indexer.topic_map import Spot
 from indexer.trends import Order, Trends, ordered
-from indexer.web.access import Reader, Writer
+from indexer.web import work
+from indexer.web.access import Reader, Visitor, Writer
 from indexer.web.pages.charts import FEW, Bar, shares
 from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.rendering import Address, link, page
+from indexer.web.problems import hint_of
 from indexer.web.served import Served, Shared
 from indexer.wording import told
 
@@ -106,8 +109,23 @@ def topic(request: Request, served: Shared, reader: Reader, id: str) -> Response
 
 
 def _shown(
-    request: Request, served: Served, reader: Reader, id: str, *, problem: str = "", code: int = 200
+    request: Request,
+    served: Served,
+    reader: Visitor,
+    id: str,
+    *,
+    problem: str = "",
+    code: int = 200,
+    label: str = "",
+    other: str | None = None,
 ) -> HTMLResponse:
+    """The view of a topic.
+
+    Args:
+        problem: Why it could not be changed.
+        label: The name that was typed then.
+        other: The topic that has this name.
+    """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
     events = details.history.events
@@ -122,8 +140,18 @@ def _shown(
         top=top,
         few=FEW,
         share=details.topic.size / max(1, collection.engine.info().mined),
+        others=_by_nearness(served, id),
         problem=problem,
+        typed=label or details.topic.label,
+        other=next((topic for topic in collection.topics() if topic.id == other), None),
+        going_on=going_on(served),
     )  # fmt: skip
+
+
+def _by_nearness(served: Served, id: str) -> list[Topic]:
+    """All other topics, the nearest first: what it may be merged into."""
+    topics = served.collection.topics()
+    return [topic for topic, _ in served.collection.near_topics(id, limit=len(topics))]
 
 
 def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
@@ -154,8 +182,51 @@ def rename(
 ) -> Response:
     """Give a topic a name by hand."""
     served.access.check_token(request, token)
+    return _tried(request, served, writer, id, lambda: served.collection.rename_topic(id, label), label=label)
+
+
+@router.post("/topics/{id}/unname")
+def unname(
+    request: Request, served: Shared, writer: Writer, id: str, token: Annotated[str, Form()] = ""
+) -> Response:
+    """Take back the name that was given by hand."""
+    served.access.check_token(request, token)
+    return _tried(request, served, writer, id, lambda: served.collection.unname_topic(id))
+
+
+@router.post("/topics/{id}/merge")
+def merge(
+    request: Request,
+    served: Shared,
+    writer: Writer,
+    id: str,
+    into: Annotated[str, Form(max_length=200)] = "",
+    token: Annotated[str, Form()] = "",
+) -> Response:
+    """Make it a part of another topic: a task, which waits while somebody else writes."""
+    served.access.check_token(request, token)
+    return _tried(request, served, writer, id, lambda: work.merge(served, id, into), then="/operations#tasks")
+
+
+def _tried(
+    request: Request,
+    served: Served,
+    writer: Visitor,
+    id: str,
+    change: Callable[[], object],
+    *,
+    label: str = "",
+    then: str = "",
+) -> Response:
+    """Change a topic, and go on; where it cannot be, the view again, with the reason beside the forms."""
     try:
-        served.collection.rename_topic(id, label)
-    except QueryError as error:
-        return _shown(request, served, writer, served.collection.topic_id(id), problem=str(error), code=400)
-    return RedirectResponse(link(f"/topics/{id}"), 303)
+        change()
+    except (QueryError, CatalogError) as error:
+        if isinstance(error, CatalogError) and "holder" not in error.facts:
+            raise
+        other = error.facts.get("other")
+        code = 409 if other or isinstance(error, CatalogError) else 400
+        problem = f"{error} {hint_of(error)}".strip()
+        live = served.collection.topic_id(id)
+        return _shown(request, served, writer, live, problem=problem, code=code, label=label, other=other)
+    return RedirectResponse(then or link(f"/topics/{id}"), 303)
