@@ -151,6 +151,9 @@ def test_a_marked_phrase_shows_what_is_like_it(page):
     link.click()
     page.wait_for_selector("dialog[open] li")
     assert page.inner_text("#near-title") == f"Like “{phrase}”"
+    assert page.locator("dialog h3").all_inner_texts() == ["In this sentence", "The phrase alone"]
+    assert page.inner_text("dialog p.text mark").lower() == phrase.lower()
+    assert page.locator("dialog ul").count() == 2
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from lxml import html
@@ -356,7 +357,11 @@ def test_a_document_has_its_phrases_marked(web):
     assert len(tree.xpath("//section[@aria-labelledby='similar']//li")) == 6
     assert "d04" not in tree.xpath("//section[@aria-labelledby='similar']//a/@href")
     link = tree.xpath("//div[@class='body']//a[@data-phrase]")[0]
-    assert text(link).lower() in text(one(seen(web, link.get("href")), "//h1")).lower()
+    assert f"[[{text(link)}]]" in parse_qs(urlsplit(link.get("href")).query)["in"][0]
+    alike = seen(web, link.get("href"))
+    assert text(alike.xpath("//li[@class='hit']//mark")[0]).lower() == text(link).lower()
+    alone = one(alike, "//p[@class='lead']/a").get("href")
+    assert text(link).lower() in text(one(seen(web, alone), "//h1")).lower()
 
 
 def test_a_long_text_is_shown_in_part_until_asked_for(own, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from indexer.browsing import Period, Timeline
 from indexer.records import Keyphrase, MentionRow, Place
 from indexer.web.pages.charts import bars, rounded_up, shares, shortened, spark
-from indexer.web.pages.marking import Piece, Span, highlighted, phrases_of, pieces
+from indexer.web.pages.marking import Piece, Span, highlighted, in_context, phrases_of, pieces
 from indexer.web.pages.rendering import Address
 
 
@@ -51,6 +51,24 @@ def test_keyphrases_come_before_other_phrases_and_longer_ones_before_shorter():
 def years(*numbers, first=2000):
     periods = (Period(str(first + i), str(first + i), str(first + i + 1), n) for i, n in enumerate(numbers))
     return Timeline("date", "year", tuple(periods))
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "context"),
+    [
+        ("Ice melts. The sea ice, e.g. of lakes, is thin. It floats.", "sea ice",
+         "The [[sea ice]], e.g. of lakes, is thin."),
+        ("The sea\nice is thin", "sea\nice", "The [[sea ice]] is thin"),
+        ("A heading\n\nSea ice [[is]] thin.", "Sea ice", "[[Sea ice]] [is] thin."),
+        ("word " * 200 + "sea ice" + " word" * 200, "sea ice", "word " * 59 + "[[sea ice]]" + " word" * 59),
+    ],
+)  # fmt: skip
+def test_a_phrase_has_the_sentence_around_it(text, phrase, context):
+    start = text.index(phrase)
+    cut = pieces(text, [Span(start, start + len(phrase), "mention", phrase)])
+    found = in_context(text, cut)
+    assert [piece.context for piece in found if piece.kind] == [context]
+    assert [piece.text for piece in found] == [piece.text for piece in cut]
 
 
 def test_bars_by_hand():

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from indexer.answers import Why
+from indexer.collection.reading import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
 from indexer.web.access import Reader
-from indexer.web.pages.marking import Piece, Span, phrases_of, pieces
+from indexer.web.pages.marking import Piece, Span, in_context, phrases_of, pieces
 from indexer.web.pages.rendering import page
 from indexer.web.problems import Refusal, hint_of
 from indexer.web.served import Served, Shared
@@ -39,8 +40,10 @@ def document(
         request, served, reader, "document.html",
         stored=stored,
         document=stored.document,
-        title=pieces(stored.document.name, in_title if stored.document.title else ()),
-        text=pieces(text, in_text),
+        title=in_context(
+            stored.document.name, pieces(stored.document.name, in_title if stored.document.title else ())
+        ),
+        text=in_context(text, pieces(text, in_text)),
         left=len(whole) - len(text),
         present=[k for k in stored.keyphrases if k.present],
         absent=[k for k in stored.keyphrases if not k.present],
@@ -87,11 +90,18 @@ def phrases(
         request, served, reader, "phrases.html", code=400 if problem else 200,
         phrase=phrase,
         sentence=sentence,
+        marked_phrase=_marked(sentence),
         near=near,
         mentions=shown,
         labels={topic.id: topic.label for topic in collection.topics()},
         problem=problem,
     )  # fmt: skip
+
+
+def _marked(sentence: str) -> str:
+    """The phrase that is marked in a sentence; empty where there is not one."""
+    found = IN_CONTEXT.findall(sentence)
+    return found[0] if len(found) == 1 else ""
 
 
 def _in_sentence(sentence: str, surface: str) -> list[Piece]:
