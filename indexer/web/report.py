@@ -22,7 +22,7 @@ def report(collection: Collection) -> str:
     style = (files("indexer.web") / "static" / "style.css").read_text(encoding="utf-8")
     return render(
         "report.html",
-        collection=collection.name,
+        collection=collection.title,
         style=style,
         pictures=drawn,
         spots=spots,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import threading
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +13,7 @@ from small_parts import WideHashEncoder
 from web_client import ended, serving
 
 from indexer.errors import BundleMissing
+from indexer.web.report import report
 
 ANY = ("/", "/topics", "/phrases", "/phrases?phrase=sea+ice", "/document?id=d04", "/operations", "/api")
 
@@ -217,6 +219,28 @@ def test_the_api_is_told_to_people(web):
     assert search["facet"] == 'array, ["topic", "keyphrase"]'
     assert search["limit"] == "integer, 10. Rows of a page."
     assert told["POST /api/files"].keys() == {"file"}
+
+
+def test_every_route_has_an_example_that_is_answered(web):
+    examples = {
+        text(one(route, "h2")): text(one(route, ".//pre")) for route in seen(web, "/api").xpath("//section")
+    }
+    assert examples["GET /api/search"] == "curl 'http://localhost:8000/api/search?q=solar+wind'"
+    assert examples["PATCH /api/topics/{id}"].endswith(
+        """/api/topics/t-000001 --json '{"label": "Sea ice"}'"""
+    )
+    assert examples["POST /api/files"].endswith("-F file=@articles.jsonl")
+    for name, example in examples.items():
+        if name.startswith("GET "):
+            address = shlex.split(example)[1].removeprefix("http://localhost:8000")
+            assert web.get(address).status_code in (200, 404), example
+
+
+def test_a_title_stands_at_the_head_of_pages_and_report(own):
+    with serving(own, title="Letters & notes") as client:
+        assert text(one(seen(client, "/"), "//a[@class='brand']")) == "Letters & notes"
+        assert text(one(seen(client, "/"), "/html/head/title")) == "Search · Letters & notes"
+        assert "<h1>Topics of Letters &amp; notes</h1>" in report(client.app.state.served.collection)
 
 
 def test_map_and_table_say_the_same(web):

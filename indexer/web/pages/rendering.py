@@ -64,7 +64,7 @@ def page(
     cookie = request.cookies.get(COOKIE, "") or new_cookie()
     text = render(
         name,
-        collection=served.collection.name,
+        collection=served.collection.title,
         visitor=visitor,
         keyed=served.access.keys is not None,
         token=served.access.token(cookie),
