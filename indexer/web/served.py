@@ -96,6 +96,7 @@ class Served:
     access: Access
     tasks: Tasks
     _kinds: tuple[float, FieldKinds] | None = field(default=None, init=False)
+    _trends: tuple[object, Trends | None] | None = field(default=None, init=False)
 
     def kinds(self) -> FieldKinds:
         """What the users' fields are good for; looked at once a minute."""
@@ -105,9 +106,14 @@ class Served:
         return self._kinds[1]
 
     def trends(self) -> Trends | None:
-        """How topics grow, by the dates of the documents."""
+        """How topics grow, by the dates of the documents; counted anew when the topics have changed."""
         date = self.kinds().date
-        return self.collection.topic_trends(date) if date else None
+        if not date:
+            return None
+        state = (date, tuple((topic.id, topic.size) for topic in self.collection.topics()))
+        if self._trends is None or self._trends[0] != state:
+            self._trends = state, self.collection.topic_trends(date)
+        return self._trends[1]
 
 
 def served(request: Request) -> Served:

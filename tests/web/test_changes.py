@@ -186,7 +186,10 @@ def test_a_task_that_fails_says_why(client, monkeypatch):
 
     monkeypatch.setattr(Collection, "retry", away)
     task = posted(client, "/api/retry")
-    assert (task["state"], task["error"]) == ("failed", "The disk is full. Make room.")
+    assert (task["state"], task["error"]) == (
+        "failed",
+        "The disk is full. Who looks after this server finds in its log what to do.",
+    )
 
 
 def test_a_task_waits_while_somebody_else_writes(client, own):
