@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import islice
 
+import numpy as np
+
+from indexer.analysis.spread import centred
 from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
 from indexer.engines.values import read_number
 from indexer.errors import QueryError
@@ -265,7 +268,12 @@ def similar_documents(engine: Engine, id_: str, limit: int) -> list[tuple[Stored
 
 
 def near_topics(topics: Sequence[Topic], id_: str, limit: int) -> list[tuple[Topic, float]]:
-    """Topics whose centroids are nearest to that of this one, with the cosine."""
-    own = next(topic for topic in topics if topic.id == id_)
-    others = [(topic, float(topic.centroid @ own.centroid)) for topic in topics if topic.id != id_]
+    """Topics that are nearest to this one, with the likeness by which the map groups them.
+
+    That is the cosine as seen from the middle of all topics: what all have in common tells nothing of two of them.
+    """
+    own = next(at for at, topic in enumerate(topics) if topic.id == id_)
+    directions = centred(np.stack([topic.centroid for topic in topics]).astype(np.float64))
+    scores = (directions @ directions[own]).tolist()
+    others = [(topic, score) for topic, score in zip(topics, scores, strict=True) if topic.id != id_]
     return sorted(others, key=lambda pair: (-pair[1], pair[0].id))[:limit]

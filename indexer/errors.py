@@ -34,23 +34,27 @@ from typing import Any, ClassVar
 class IndexerError(Exception):
     """Base of every error this application raises on purpose.
 
-    `hint` is the next thing the reader can do; `facts` is for logs and tests.
+    `hint` is the next thing the reader can do, wherever the message is read; `command` says what to type for it, and is
+    shown on the command line only. `facts` is for logs and tests.
     """
 
     exit_code: ClassVar[int] = 1
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:
+    def __init__(self, message: str, *, hint: str = "", command: str = "", **facts: Any) -> None:
         super().__init__(message)
         self.hint = hint
+        self.command = command
         self.facts = facts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), str(self), self.hint, self.facts)
+        return _rebuild, (type(self), str(self), self.hint, self.command, self.facts)
 
 
-def _rebuild(kind: type[IndexerError], message: str, hint: str, facts: dict[str, Any]) -> IndexerError:
-    return kind(message, hint=hint, **facts)
+def _rebuild(
+    kind: type[IndexerError], message: str, hint: str, command: str, facts: dict[str, Any]
+) -> IndexerError:
+    return kind(message, hint=hint, command=command, **facts)
 
 
 class SettingsError(IndexerError):

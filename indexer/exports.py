@@ -15,8 +15,10 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from indexer.errors import InputError, QueryError, SettingsError
+from indexer.plain import growing
 from indexer.records import Topic
 from indexer.search import Hit
+from indexer.trends import Trends
 
 Row = Mapping[str, Any]
 
@@ -24,7 +26,8 @@ Row = Mapping[str, Any]
 FIRST_COLUMNS = ("title", "topics", "keyphrases", "beginning", "id")
 LATER_COLUMNS = ("rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source")
 BEGINNING = 300  # characters of a text
-TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases")
+GROWTH = ("since", "share_lately", "share_before", "growth", "clear")
+TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases", *GROWTH)
 OWN = "meta."  # before the names of the users' own fields
 AT_ONCE = 500  # rows
 IN_MEMORY = 8_000_000  # bytes of a Parquet file that is being made
@@ -76,16 +79,9 @@ def beginning(text: str, most: int) -> str:
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
-def topic_rows(topics: Iterable[Topic]) -> Iterator[Row]:
-    """A row for each topic."""
-    for topic in topics:
-        yield {
-            "id": topic.id,
-            "label": topic.label,
-            "documents": topic.size,
-            "named_by_hand": topic.named_by_hand,
-            "phrases": list(topic.phrases),
-        }
+def topic_rows(topics: Iterable[Topic], trends: Trends | None) -> Iterator[Row]:
+    """A row for each topic, with how it grows."""
+    return (growing(topic, trends) for topic in topics)
 
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -151,13 +147,13 @@ def _parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
     lists = {"topics", "topic_ids", "keyphrases", "absent_keyphrases", "phrases"}
     numbers = {
         "rank": pyarrow.int64(), "documents": pyarrow.int64(), "score": pyarrow.float64(), "weight": pyarrow.float64(),
+        "share_lately": pyarrow.float64(), "share_before": pyarrow.float64(), "growth": pyarrow.float64(),
     }  # fmt: skip
     types = {
         name: pyarrow.list_(pyarrow.string()) if name in lists else numbers.get(name, pyarrow.string())
         for name in columns
     }
-    if "named_by_hand" in types:
-        types["named_by_hand"] = pyarrow.bool_()
+    types |= {name: pyarrow.bool_() for name in ("named_by_hand", "clear") if name in types}
     schema = pyarrow.schema(list(types.items()))
     with SpooledTemporaryFile(IN_MEMORY) as file:
         with parquet.ParquetWriter(file, schema) as writer:

@@ -153,7 +153,7 @@ class Finisher:
         """
         live = live_fit(self.catalog, self.collection)
         if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", hint="Run: indexer index")
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
         documents = sorted(
             {id_ for other in others for id_, _ in self.engine.scan(None, (Filter("topic", "=", other),))}
         )

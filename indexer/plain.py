@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         TopicWeight,
     )
     from indexer.search import Facet, Hit, SearchResults
+    from indexer.trends import Trends
 
 Labels = Mapping[str, str]  # topic id ► label
 Reasons = Mapping[str, "Sequence[Reason]"]  # by document
@@ -72,6 +73,19 @@ def topic(of: Topic) -> dict[str, Any]:
         "documents": of.size,
         "phrases": list(of.phrases),
         "named_by_hand": of.named_by_hand,
+    }
+
+
+def growing(of: Topic, trends: Trends | None) -> dict[str, Any]:
+    """A topic with how it grows; shares are null where documents have no dates, growth also where there are too few."""
+    found = trends.by_topic.get(of.id) if trends else None
+    return {
+        **topic(of),
+        "since": trends.since if trends and found else None,
+        "share_lately": rounded(found.lately) if found else None,
+        "share_before": rounded(found.before) if found else None,
+        "growth": rounded(found.growth) if found and found.growth is not None else None,
+        "clear": found.clear if found else None,
     }
 
 

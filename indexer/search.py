@@ -146,7 +146,8 @@ def parse_filter(text: str) -> Filter:
     if not found or not found["value"].strip():
         raise QueryError(
             f"The condition {text!r} is not FIELD, operator, value.",
-            hint="Operators: = != < <= > >=. For example: --where 'year>=2015' --where label=cs.RO",
+            hint="Operators: = != < <= > >=. For example: year>=2015, or label=cs.RO.",
+            command="In a shell, quote it: --where 'year>=2015'",
         )
     operator: Operator = found["operator"]  # type: ignore[assignment]
     return Filter(found["field"], operator, _value(found["value"].strip()))
@@ -186,7 +187,8 @@ def search(
     if limit < 1 or offset < 0 or offset + limit > DEEPEST:
         raise QueryError(
             f"A page of {limit} from {offset} was asked for; a page holds at least 1 and ends at {DEEPEST:,} or before.",
-            hint="Narrow the search with --topic, --keyphrase or --where, or list everything: --all --json",
+            hint="Narrow the search down, or save everything as a file.",
+            command="Options: --topic, --keyphrase and --where, or --all --json",
         )
     asked = _Asked.read(query, mode, encoder, absent)
     last = offset + limit

@@ -126,6 +126,11 @@ class Settings(BaseSettings):
         "Name of the collection that commands work on.",
         "have 1 to 64 letters, digits, - and _, and begin with a letter or digit",
     )
+    title: Annotated[str, _matching(r"|\S(.{0,98}\S)?")] = _setting(
+        "",
+        "What the page and the report are headed by. Empty means the name of the collection.",
+        "have at most 100 characters, and neither begin nor end with a space",
+    )
     bundle: Annotated[str, _matching(r"\S(.*\S)?"), AfterValidator(_as_absolute)] = _setting(
         "minilm-phrases",
         "Encoder for a new collection: the name of a bundle, or its folder.",

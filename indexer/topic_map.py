@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.analysis.spread import centred
 from indexer.records import Topic
 
 WIDE, HIGH = 1000.0, 640.0  # the picture
@@ -85,8 +86,8 @@ def topic_map(topics: Sequence[Topic], memory: Path, *, tall: bool = False) -> T
 
 def axes(centroids: Points) -> Points:
     """The two principal components; of the two signs that each may have, the one whose farthest topic is positive."""
-    centred = centroids - centroids.mean(axis=0)
-    left, strength, _ = np.linalg.svd(centred, full_matrices=False)
+    apart = centroids - centroids.mean(axis=0)
+    left, strength, _ = np.linalg.svd(apart, full_matrices=False)
     points = np.zeros((len(centroids), 2))
     shown = min(2, len(strength))
     points[:, :shown] = left[:, :shown] * strength[:shown]
@@ -158,10 +159,8 @@ def _groups(topics: Sequence[Topic], centroids: Points) -> list[int]:
         return [1]
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    centred = centroids - centroids.mean(axis=0)
-    centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12)
     wanted = min(GROUPS, -(-len(topics) // PER_GROUP))
-    found = fcluster(linkage(centred, "average"), wanted, "maxclust")
+    found = fcluster(linkage(centred(centroids), "average"), wanted, "maxclust")
     oldest: dict[int, str] = {}
     for topic, group in zip(topics, found.tolist(), strict=True):
         oldest[group] = min(topic.id, oldest.get(group, topic.id))

@@ -38,7 +38,8 @@ def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: 
     near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
     raise NotFound(
         f"There is no topic '{name}' in collection '{collection}'.",
-        hint=f"Did you mean: {', '.join(near)}?" if near else "indexer topics lists them.",
+        hint=f"Did you mean: {', '.join(near)}?" if near else "",
+        command="" if near else "indexer topics lists them.",
     )
 
 

@@ -30,7 +30,11 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
     named = live_fit(catalog, collection)
     rows = engine.mentions([document_id])
     if named is None or stored[0].vector is None:
-        raise NotFound(f"Document '{document_id}' has not been mined yet.", hint="Run: indexer index")
+        raise NotFound(
+            f"Document '{document_id}' has not been mined yet.",
+            hint="It is, after the next run.",
+            command="Run: indexer index",
+        )
     placed = named.fit.place(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
     total = sum(row.score for row in rows) or 1.0
     votes = [

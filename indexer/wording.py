@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from indexer.answers import TopicEvent
     from indexer.engines.base import Clause
     from indexer.search import SearchResults
+    from indexer.trends import Trend
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
@@ -50,8 +51,20 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def growth(trend: Trend | None) -> str:
+    """``+40 %``, ``×3.2``, ``-15 %``, ``new``; nothing where nobody can say."""
+    if trend is None:
+        return ""
+    if trend.growth is None:
+        return "new" if trend.is_new else ""
+    if trend.growth >= 1:
+        return f"×{1 + trend.growth:.1f}"
+    whole = round(100 * trend.growth)
+    return f"{whole:+d} %" if whole else "0 %"
 
 
 def moment(at: datetime | None) -> str:
@@ -99,7 +112,7 @@ def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
         heir = f"{entry.new_id} '{entry.label}'"
         likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
         if entry.kind == "renamed":
-            what = "named by hand"
+            what = f"named '{entry.label}'" if entry.label else "named by hand"
         elif entry.kind == "kept":
             what = "came back" if gone else "kept"
         elif entry.kind == "born":

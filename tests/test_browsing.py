@@ -118,10 +118,12 @@ def test_from_and_to_include_both():
             within("date", wrong, "")
 
 
-def test_near_topics_by_cosine():
+def test_near_topics_as_seen_from_the_middle_of_all():
+    """From the middle (.6, .6), a lies at (.4, -.6), d at (.2, 0), c at (0, .2): .4 / √.52 and -.6 / √.52."""
+
     def topic(id_, *centroid):
         return Topic(id_, id_, (), 1, np.array(centroid, np.float32))
 
     topics = [topic("a", 1, 0), topic("b", 0, 1), topic("c", 0.6, 0.8), topic("d", 0.8, 0.6)]
     near = near_topics(topics, "a", 2)
-    assert [(t.id, round(score, 6)) for t, score in near] == [("d", 0.8), ("c", 0.6)]
+    assert [(t.id, round(score, 6)) for t, score in near] == [("d", 0.5547), ("c", -0.83205)]

@@ -399,6 +399,21 @@ def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
             collection.rename_topic(law, "Put over topics that are being fitted")
 
 
+def test_a_name_given_by_hand_is_taken_back(tmp_path):
+    source = write(tmp_path / "a.jsonl", made())
+    with opened(tmp_path / "home") as collection:
+        collection.index([source], topics=3)
+        mined = collection.topics()
+        collection.rename_topic(mined[0].id, "By hand")
+        assert collection.unname_topic(mined[0].id).label == mined[0].label
+        assert [(t.label, t.named_by_hand) for t in collection.topics()] == [(t.label, False) for t in mined]
+        collection.rename_topic(mined[0].id, "By hand")
+        collection.rename_topic(mined[1].id, mined[0].label)
+        with pytest.raises(QueryError, match="Another topic") as raised:
+            collection.unname_topic(mined[0].id)
+        assert raised.value.facts["other"] == mined[1].id
+
+
 def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "a.jsonl", made())], topics=3)

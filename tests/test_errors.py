@@ -26,11 +26,11 @@ def test_all_errors_have_one_base_and_stand_in_the_drawn_tree() -> None:
 @pytest.mark.parametrize("kind", CLASSES)
 def test_an_error_survives_pickle_whole(kind: type[IndexerError]) -> None:
     """Pickle is how multiprocessing hands errors over; nothing is ever stored that way."""
-    error = kind(MESSAGE, hint="Add it.", line=17, found=["id", "title"])
+    error = kind(MESSAGE, hint="Add it.", command="Run: indexer", line=17, found=["id", "title"])
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind
     assert str(again) == MESSAGE
-    assert again.hint == "Add it."
+    assert (again.hint, again.command) == ("Add it.", "Run: indexer")
     assert again.facts == {"line": 17, "found": ["id", "title"]}
 
 

@@ -13,8 +13,10 @@ from indexer import exports
 from indexer.errors import InputError, QueryError, SettingsError
 
 ROWS = [
-    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "named_by_hand": True, "phrases": ["sea ice", "tides"]},
-    {"id": "b", "label": "-5", "documents": 1, "named_by_hand": False, "phrases": []},
+    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "named_by_hand": True, "phrases": ["sea ice", "tides"],
+     "since": "2019", "share_lately": 0.4, "share_before": 0.1, "growth": 3.0, "clear": True},
+    {"id": "b", "label": "-5", "documents": 1, "named_by_hand": False, "phrases": [],
+     "since": None, "share_lately": None, "share_before": None, "growth": None, "clear": None},
 ]  # fmt: skip
 
 
@@ -22,8 +24,8 @@ def test_csv_is_read_back():
     text = b"".join(exports.as_csv(ROWS, exports.TOPIC_COLUMNS)).decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text))) == [
         list(exports.TOPIC_COLUMNS),
-        ["a", 'x, "y"\nz', "2", "True", "sea ice; tides"],
-        ["b", "-5", "1", "False", ""],
+        ["a", 'x, "y"\nz', "2", "True", "sea ice; tides", "2019", "0.4", "0.1", "3.0", "True"],
+        ["b", "-5", "1", "False", "", "", "", "", "", ""],
     ]
 
 

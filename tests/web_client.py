@@ -46,9 +46,13 @@ def indexed(home, records, topics=3):
 
 
 @contextmanager
-def serving(home, *, keys=False, **given):
+def serving(home, *, keys=False, title=None, **given):
     """A client of a server over this home."""
-    app = make_app(ServedCollection.open(home=home, create=False), keys=Keys(home) if keys else None, **given)
+    app = make_app(
+        ServedCollection.open(home=home, create=False, title=title),
+        keys=Keys(home) if keys else None,
+        **given,
+    )
     with TestClient(app, base_url=HERE, raise_server_exceptions=False) as client:
         yield client
 

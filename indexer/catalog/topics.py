@@ -121,7 +121,8 @@ class Topics(Database):
         )
         if row is None:
             raise NotFound(
-                f"There is no topic '{id}' in collection '{collection}'.", hint="indexer topics lists them."
+                f"There is no topic '{id}' in collection '{collection}'.",
+                command="indexer topics lists them.",
             )
         return _topic(row)
 

@@ -64,8 +64,8 @@ class Root(LazyGroup):
             click.echo(f"Error: {error}", err=True)
             if isinstance(error, BundleMissing):
                 app.flags.pop("bundle", None)  # not in the command to type next
-            if error.hint:
-                click.echo(app.completed(error.hint), err=True)
+            if todo := f"{error.hint} {error.command}".strip():
+                click.echo(app.completed(todo), err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             goes_on = " What is written stays; the same command goes on where it stopped."

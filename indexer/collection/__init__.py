@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from indexer.analysis.finders import Asked
+from indexer.analysis.labels import label_of
 from indexer.answers import Plan
 from indexer.catalog.entries import STAGES, TAKING_IN, Run, Stage
 from indexer.collection.opened import on_live_vectors
@@ -277,25 +278,45 @@ class Collection(State):
         """Give a topic a name by hand; it stays through every later run.
 
         Raises:
-            QueryError: The name is empty, or another topic has it.
+            QueryError: The name is empty, or another topic has it: `facts["other"]` is its id.
             CatalogError: Somebody is writing to the collection.
         """
         label = " ".join(label.split())
         if not label:
             raise QueryError("The new name of a topic must not be empty.")
+        return self._name_topic(name, lambda topic: label, by_hand=True)
+
+    @on_live_vectors
+    def unname_topic(self, name: str) -> Topic:
+        """Take back the name that was given to a topic by hand: it is called after its leading phrase again.
+
+        Raises:
+            QueryError: Another topic has that name by now: `facts["other"]` is its id.
+            CatalogError: Somebody is writing to the collection.
+        """
+        return self._name_topic(name, lambda topic: label_of(topic.phrases), by_hand=False)
+
+    def _name_topic(self, name: str, label_for: Callable[[Topic], str], *, by_hand: bool) -> Topic:
         with self.catalog.lock(self.name, "indexer topics rename"):
             settle(self.settings, self.catalog)
             check_live(self.engine)
             id_ = self.topic_id(name)
             topics = self.engine.topics()
-            if any(t.label.casefold() == label.casefold() and t.id != id_ for t in topics):
+            before = next(topic for topic in topics if topic.id == id_)
+            if not by_hand and not before.named_by_hand:
+                return before
+            label = label_for(before)
+            if other := _another(topics, id_, label):
                 raise QueryError(
-                    f"Another topic is named '{label}' already.", hint="Merge them: indexer topics merge"
+                    f"Another topic is named '{label}' already: {other.id}.",
+                    hint="Choose another name, or make them one topic.",
+                    command=f"Merge them: indexer topics merge {other.id} {id_}",
+                    other=other.id,
                 )
-            self.catalog.rename_topic(self.name, id_, label)
-            renamed = [replace(t, label=label, named_by_hand=True) if t.id == id_ else t for t in topics]
-            self.engine.write_topics(renamed)
-        return next(t for t in renamed if t.id == id_)
+            self.catalog.rename_topic(self.name, id_, label, by_hand=by_hand)
+            renamed = replace(before, label=label, named_by_hand=by_hand)
+            self.engine.write_topics([renamed if topic.id == id_ else topic for topic in topics])
+        return renamed
 
     @on_live_vectors
     def merge_topics(
@@ -421,3 +442,9 @@ class Collection(State):
             return self.catalog.runs(self.name, limit, kinds=KINDS)
         runs = self.catalog.runs(self.name, PAST_RUNS, kinds=KINDS)
         return [run for run in runs if not run.was_idle][:limit]
+
+
+def _another(topics: Sequence[Topic], id_: str, label: str) -> Topic | None:
+    """Another topic that has this name."""
+    wanted = label.casefold()
+    return next((topic for topic in topics if topic.label.casefold() == wanted and topic.id != id_), None)

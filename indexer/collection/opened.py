@@ -82,6 +82,11 @@ class Opened:
                 self._open_again()
         return self._engine
 
+    @property
+    def title(self) -> str:
+        """What people call the collection."""
+        return self.settings.title or self.name
+
     def _open_again(self) -> None:
         """Go on with the generation that is live now, and with its encoder."""
         settings, engine = _opened(self.settings, create=False)

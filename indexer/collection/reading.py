@@ -28,6 +28,7 @@ from indexer.mining import mined
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
 from indexer.search import Facet, Hit, Mode, SearchResults, scan, search
 from indexer.topic_names import topic_history, topic_ids
+from indexer.trends import Trends, topic_trends
 from indexer.why import explain, reasons
 from indexer.windows import encode_documents
 
@@ -56,7 +57,7 @@ class Reading(Opened):
         offset: int = 0,
     ) -> SearchResults:
         """Find documents by words, by meaning, or both; see `indexer.search.search`."""
-        self._check(filters, facets)
+        self.check_filters(filters, facets)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         start = time.perf_counter()
         results = search(
@@ -77,7 +78,7 @@ class Reading(Opened):
     @on_live_vectors
     def scan(self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = ()) -> Iterator[Hit]:
         """All documents that `search` lists on its pages, for export; see `indexer.search.scan`."""
-        self._check(filters)
+        self.check_filters(filters)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         chosen = [self._resolved(f) for f in filters]
         return scan(
@@ -94,7 +95,7 @@ class Reading(Opened):
         size: int = 10,
     ) -> tuple[Facet, ...]:
         """Counts as `search` gives them, but of each field without the choices made in it; see `indexer.browsing`."""
-        self._check(filters, fields)
+        self.check_filters(filters, fields)
         return open_facets(
             self.engine,
             query,
@@ -115,7 +116,7 @@ class Reading(Opened):
         unit: str | None = None,
     ) -> Timeline | None:
         """How many documents that match there are in each year, month or day; None where a field has no dates."""
-        self._check(filters, [field])
+        self.check_filters(filters, [field])
         return timeline(
             self.engine,
             query,
@@ -130,8 +131,12 @@ class Reading(Opened):
         """Which of the users' own fields are good to narrow by, and which has the date."""
         return field_kinds(self.engine)
 
-    def _check(self, filters: Sequence[Filter], fields: Sequence[str] = ()) -> None:
-        """Refuse what would find nothing, and say nothing: a field that no document has, a date that is none."""
+    def check_filters(self, filters: Sequence[Filter], fields: Sequence[str] = ()) -> None:
+        """Refuse what would find nothing, and say nothing: a field that no document has, a date that is none.
+
+        Raises:
+            QueryError: One is so; the hint names what there is.
+        """
         self._check_fields([*(condition.field for condition in filters), *fields])
         check_dates(self.engine, filters)
 
@@ -186,9 +191,10 @@ class Reading(Opened):
         if len(marked) != 1 or not any(c.isalnum() for c in marked[0]):
             raise QueryError(
                 f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
-                hint='For example: indexer phrases --in "the cell [[membrane]] is thin"',
+                hint="For example: the cell [[membrane]] is thin.",
+                command='indexer phrases --in "the cell [[membrane]] is thin"',
             )
-        self._check(filters)
+        self.check_filters(filters)
         start = text.index("[[")
         plain = IN_CONTEXT.sub(r"\1", text)
         encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
@@ -287,6 +293,18 @@ class Reading(Opened):
         from indexer.topic_map import topic_map
 
         return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
+
+    def topic_trends(self, field: str = "") -> Trends | None:
+        """Which topics grow; None where documents have no dates, or too many different ones.
+
+        Args:
+            field: The field with the date; empty means the one that looks like it.
+        """
+        field = field or self.field_kinds().date
+        if not field:
+            return None
+        self._check_fields([field])
+        return topic_trends(self.engine, field)
 
     def topic_history(self, name: str) -> TopicHistory:
         """What became of a topic, by id or label; also of a retired one, by its id.

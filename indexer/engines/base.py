@@ -125,6 +125,14 @@ class Special:
     score: float  # JLH: see `jlh`
 
 
+@dataclass(frozen=True)
+class Counted:
+    """Some documents, and how many of them have each value of a field."""
+
+    documents: int
+    values: Mapping[str, int]
+
+
 def jlh(share: float, everywhere: float) -> float:
     """How much more frequent something is in a part than in the whole: what is gained times how many times it is.
 
@@ -318,6 +326,13 @@ class Engine(Protocol):
         """All documents that match, with their scores: as `search` ranks them, and no end at 10,000.
 
         They are those of the moment when the first is asked for. Without words all under the filters, by id.
+        """
+        ...
+
+    def count_topics(self, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
+        """How many documents there are under each of these sets of conditions, and how many of them have each topic.
+
+        All of it is counted together: this is for many parts, such as years, and all topics.
         """
         ...
 

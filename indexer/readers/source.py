@@ -64,7 +64,7 @@ class File:
     ) -> InputError:
         """An error about this file, or about one of its lines (from 1)."""
         facts = {"line": line, "document_id": document_id}
-        known = {name: fact for name, fact in facts.items() if fact is not None}
+        known: dict[str, Any] = {name: fact for name, fact in facts.items() if fact is not None}
         return InputError(f"{self.at(line)}: {what}", hint=hint, source=self.name, **known)
 
     def at(self, line: int | None = None) -> str:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query
 from indexer import plain
 from indexer.errors import QueryError
 from indexer.records import Document
+from indexer.trends import Order, ordered
 from indexer.web import schemas
 from indexer.web.access import Reader
 from indexer.web.asking import MOST, Filters, Id, Limit, Mode, Names, Offset, Words
@@ -126,10 +127,17 @@ def keyphrases(served: Shared, reader: Reader, text: schemas.Text) -> list[dict[
 # -- topics --------------------------------------------------------------------------------------------------
 
 
-@router.get("/topics", response_model=list[schemas.Topic])
-def topics(served: Shared, reader: Reader) -> list[dict[str, Any]]:
-    """List all topics, largest first."""
-    return [plain.topic(topic) for topic in served.collection.topics()]
+@router.get("/topics", response_model=list[schemas.GrowingTopic])
+def topics(
+    served: Shared,
+    reader: Reader,
+    sort: Annotated[Order, Query(description="By size, by growth, or by name.")] = "documents",
+    ascending: Annotated[bool | None, Query(description="Names go up, numbers go down.")] = None,
+) -> list[dict[str, Any]]:
+    """List all topics, and how they grow. Where nobody can say, a topic stands between those that grow and shrink."""
+    trends = served.trends()
+    found = ordered(served.collection.topics(), trends, sort, ascending)
+    return [plain.growing(topic, trends) for topic in found]
 
 
 @router.get("/map", response_model=schemas.TopicMap)
@@ -157,7 +165,8 @@ def topic(
     neighbours = [
         {"id": one.id, "label": one.label, "similarity": plain.rounded(score)} for one, score in near
     ]
-    return {**plain.topic_details(details), "neighbours": neighbours}
+    growing = plain.growing(details.topic, served.trends())
+    return {**growing, **plain.topic_details(details), "neighbours": neighbours}
 
 
 @router.get("/topics/{id}/history", response_model=schemas.TopicHistory)

@@ -88,8 +88,8 @@ def _failed(request: Request, error: Exception) -> Response:
     problem, headers = problems.described(error, request.state.request_id)
     if problem.status == 405:
         headers["Allow"] = ", ".join(_methods(request)) or headers["Allow"]
-    if problem.status == 503:
-        logger.warning("not_answered", reason=problem.detail)
+    if isinstance(error, IndexerError) and problem.status >= 500:
+        logger.warning("not_answered", reason=problem.detail, hint=getattr(error, "hint", ""))
     if problems.for_programs(request):
         return problems.answer(problem, headers)
     if problem.status == 401 and request.method == "GET":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -59,13 +61,36 @@ def delete_document(
     return _begun(served, response, work.delete(served, id_))
 
 
-@router.patch("/topics/{id}", response_model=schemas.Topic, dependencies=[JSON])
+@router.patch("/topics/{id}", response_model=schemas.GrowingTopic, dependencies=[JSON])
 def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
     """Give a topic a name by hand; it stays through every later run."""
+    with _no_two_of_a_name():
+        return plain.growing(served.collection.rename_topic(name, wanted.label), served.trends())
+
+
+@router.delete("/topics/{id}/label", response_model=schemas.GrowingTopic)
+def unname_topic(served: Shared, writer: Writer, name: TopicPath) -> dict[str, Any]:
+    """Take back a name given by hand; the topic is called after its leading phrase again."""
+    with _no_two_of_a_name():
+        return plain.growing(served.collection.unname_topic(name), served.trends())
+
+
+@contextmanager
+def _no_two_of_a_name() -> Iterator[None]:
     try:
-        return plain.topic(served.collection.rename_topic(name, wanted.label))
-    except QueryError as error:  # another topic has it
-        raise Refusal(409, str(error), hint=error.hint) from error
+        yield
+    except QueryError as error:
+        other = error.facts.get("other")
+        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}' if other else error.hint
+        raise Refusal(409, str(error), hint=hint) from error
+
+
+@router.post("/topics/{id}/merge", response_model=schemas.Task, status_code=202, dependencies=[JSON])
+def merge_topic(
+    served: Shared, writer: Writer, response: Response, name: TopicPath, wanted: schemas.Merge
+) -> dict[str, Any]:
+    """Make a topic a part of another one. It retires, and its id leads there from now on. It cannot be undone."""
+    return _begun(served, response, work.merge(served, name, wanted.into))
 
 
 @router.post("/retry", response_model=schemas.Task, status_code=202)

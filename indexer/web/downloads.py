@@ -48,7 +48,7 @@ def export_search(
 @router.get("/api/export/topics/{kind}", response_class=StreamingResponse, responses=FILE)
 def export_topics(served: Shared, reader: Reader, kind: Kind) -> StreamingResponse:
     """Save all topics."""
-    return _file(kind, "topics", topic_rows(served.collection.topics()), TOPIC_COLUMNS)
+    return _file(kind, "topics", topic_rows(served.collection.topics(), served.trends()), TOPIC_COLUMNS)
 
 
 @router.get("/export/search/{kind}", include_in_schema=False)

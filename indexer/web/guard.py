@@ -108,7 +108,7 @@ class Guard:
         if self._local and host.hostname not in LOCAL:
             raise Refusal(
                 421, f"This server is for this machine only, and not for '{host.hostname}'.",
-                hint="Open it at http://localhost, or start it with --keys.",
+                hint="Open it at http://localhost.",
             )  # fmt: skip
         if method in SAFE:
             return

@@ -26,6 +26,7 @@ from indexer.web.fields import wrong_fields
 
 MEDIA_TYPE = "application/problem+json"
 COME_BACK = 5  # seconds, where something is away
+FOR_OTHERS = "Who looks after this server finds in its log what to do."
 
 STATUS: tuple[tuple[type[IndexerError], int], ...] = (
     (NotFound, 404),
@@ -82,16 +83,25 @@ def json_only(request: Request) -> None:
 JSON = Depends(json_only)
 
 
+def status_of(error: IndexerError) -> int:
+    """The status that says what kind of error this is."""
+    if "holder" in error.facts:
+        return 409  # somebody else is writing: nothing is away
+    return next((code for kind, code in STATUS if isinstance(error, kind)), 500)
+
+
+def hint_of(error: IndexerError) -> str:
+    """What who asks can do. Settings, servers and disks are not his: what to do about those stands in the log."""
+    return error.hint if status_of(error) < 500 else FOR_OTHERS
+
+
 def described(error: Exception, request_id: str) -> tuple[Problem, dict[str, str]]:
     """The problem that an error is, and headers that go with it."""
     headers: dict[str, str] = {}
     errors: list[dict[str, Any]] = []
     status, detail, hint = 500, "The server could not do it. The log says why.", ""
     if isinstance(error, IndexerError):
-        status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
-        if "holder" in error.facts:
-            status = 409  # somebody else is writing: nothing is away
-        detail, hint = str(error), error.hint
+        status, detail, hint = status_of(error), str(error), hint_of(error)
     elif isinstance(error, RequestValidationError):
         status, detail = 422, "Parameters or fields are wrong."
         errors = wrong_fields(error)

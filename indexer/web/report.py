@@ -9,7 +9,7 @@ from indexer.collection import Collection
 from indexer.web.pages.charts import shortened
 from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.rendering import render
-from indexer.web.pages.topics import groups
+from indexer.web.pages.topics import InOrder, groups
 
 EXAMPLES = 3  # documents of a topic
 BEGIN = 280  # characters of each
@@ -22,11 +22,14 @@ def report(collection: Collection) -> str:
     style = (files("indexer.web") / "static" / "style.css").read_text(encoding="utf-8")
     return render(
         "report.html",
-        collection=collection.name,
+        collection=collection.title,
         style=style,
         pictures=drawn,
         spots=spots,
         groups=groups(spots),
+        sections=groups(spots),
+        order=InOrder(),
+        trends=collection.topic_trends(),
         details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in spots],
         info=collection.engine.info(),
         begin=lambda text: shortened(" ".join(text[: 4 * BEGIN].split()), BEGIN),

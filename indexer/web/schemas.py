@@ -68,6 +68,20 @@ class Topic(BaseModel):
     named_by_hand: bool
 
 
+class GrowingTopic(Topic):
+    """A topic, and its share of the newest documents beside its share of those before; null without dates."""
+
+    since: str | None = Field(
+        description="What counts as new: the last fifth of the dated documents, in whole years, months or days."
+    )
+    share_lately: float | None = Field(description="Of the newest documents, those with the topic.")
+    share_before: float | None = Field(description="Of all others.")
+    growth: float | None = Field(
+        description="share_lately / share_before - 1; null where there are too few documents, or none before."
+    )
+    clear: bool | None = Field(description="The shares differ by more than chance would make of equal ones.")
+
+
 class Fragment(BaseModel):
     field: str
     text: str
@@ -197,7 +211,7 @@ class NearTopic(TopicName):
     similarity: float
 
 
-class TopicDetails(Topic):
+class TopicDetails(GrowingTopic):
     became_too: list[str] = Field(
         description="Ids that a retired topic became besides, when it was asked for."
     )
@@ -294,6 +308,12 @@ class NewDocument(Taken):
 
 class NewLabel(Taken):
     label: Annotated[str, Field(max_length=200, pattern=r"\S")]
+
+
+class Merge(Taken):
+    into: Annotated[
+        str, Field(min_length=1, max_length=200, description="Id, number or label; it keeps id and name.")
+    ]
 
 
 class Retrain(Taken):

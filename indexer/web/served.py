@@ -16,9 +16,11 @@ from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.errors import IndexerError
 from indexer.log import get_logger
+from indexer.trends import Trends
 from indexer.web.access import Access
 from indexer.web.tasks import Tasks
 
+BRIEFLY = 0.3  # seconds that somebody may wait for an encoder that is nearly there
 KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for
 
 logger = get_logger(__name__)
@@ -30,6 +32,7 @@ class ServedCollection(Collection):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._lock = threading.RLock()
+        self._tried = threading.Event()  # the encoder has been loaded, or could not be
         self._before: Engine | None = None  # of the last generation: a search may still be reading it
 
     @cached_property
@@ -46,16 +49,27 @@ class ServedCollection(Collection):
         """Whether the encoder is there: a search by meaning need not wait for it."""
         return "encoder" in self.__dict__
 
+    def is_ready(self, within: float = BRIEFLY) -> bool:
+        """Whether a search by meaning need not wait: the encoder is there in a moment, or will never be.
+
+        In the latter case the search says why.
+        """
+        return self.is_warm or self._tried.wait(within)
+
     def warm(self) -> None:
         """Load the encoder and the tagger in a thread, before somebody has to wait for them."""
+        self._tried.clear()
         threading.Thread(target=self._load, name="warm", daemon=True).start()
 
     def _load(self) -> None:
         try:
             _ = self.encoder
+            self._tried.set()
             _ = self._preparer
         except IndexerError as error:
             logger.error("not_warm", reason=str(error), hint=error.hint)
+        finally:
+            self._tried.set()
 
     def _open_again(self) -> None:
         with self._lock:
@@ -82,6 +96,7 @@ class Served:
     access: Access
     tasks: Tasks
     _kinds: tuple[float, FieldKinds] | None = field(default=None, init=False)
+    _trends: tuple[object, Trends | None] | None = field(default=None, init=False)
 
     def kinds(self) -> FieldKinds:
         """What the users' fields are good for; looked at once a minute."""
@@ -89,6 +104,16 @@ class Served:
         if self._kinds is None or now - self._kinds[0] > KINDS_KEPT:
             self._kinds = now, self.collection.field_kinds()
         return self._kinds[1]
+
+    def trends(self) -> Trends | None:
+        """How topics grow, by the dates of the documents; counted anew when the topics have changed."""
+        date = self.kinds().date
+        if not date:
+            return None
+        state = (date, tuple((topic.id, topic.size) for topic in self.collection.topics()))
+        if self._trends is None or self._trends[0] != state:
+            self._trends = state, self.collection.topic_trends(date)
+        return self._trends[1]
 
 
 def served(request: Request) -> Served:

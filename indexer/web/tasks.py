@@ -19,7 +19,7 @@ from typing import Any, Literal
 from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
 from indexer.progress import Progress
-from indexer.web.problems import Refusal
+from indexer.web.problems import Refusal, hint_of
 
 MOST_WAITING = 100
 KEPT = 500  # of the tasks that are done
@@ -129,7 +129,8 @@ class Tasks:
             task.result = result
             task.state = "done"
         except IndexerError as error:
-            task.state, task.error = "failed", f"{error} {error.hint}".strip()
+            task.state, task.error = "failed", f"{error} {hint_of(error)}".strip()
+            logger.warning("task_refused", task=task.id, reason=str(error), hint=error.hint)
         except Stopped:
             task.state, task.error = "stopped", "The server was stopped. The same again goes on."
         except Exception:  # of one task: the others behind it are still done

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import IO, Any
 
-from indexer.errors import IndexerError, InputError
+from indexer.errors import IndexerError, InputError, QueryError
 from indexer.pipeline import RunReport
 from indexer.posted import Waiting
 from indexer.progress import Progress
@@ -175,6 +175,25 @@ def delete(served: Served, id_: str) -> Task:
 def retry(served: Served) -> Task:
     """Do the dead letters again."""
     return served.tasks.add("retry", lambda progress: asdict(served.collection.retry(progress=progress)))
+
+
+def merge(served: Served, name: str, into: str) -> Task:
+    """Make a topic a part of another one, which keeps its id and name.
+
+    Raises:
+        NotFound: One of them is not there.
+        QueryError: They are the same.
+    """
+    collection = served.collection
+    part, whole = collection.topic_id(name), collection.topic_id(into)
+    if part == whole:
+        raise QueryError("A topic cannot be merged into itself.", hint="Choose another one.")
+
+    def join(progress: Progress) -> Result:
+        topic, changed = collection.merge_topics(whole, [part], progress=progress)
+        return {"topic": topic.id, "changed": changed}
+
+    return served.tasks.add("merge", join)
 
 
 def retrain(served: Served, **wanted: Any) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 
 import pytest
@@ -26,13 +27,16 @@ def test_topics_alone_lists_them(read):
     assert read("topics").stdout == read("topics", "list").stdout
     assert read("topics", "--json").stdout == read("topics", "list", "--json").stdout
     head, *rows = read("topics").stdout.splitlines()
-    assert head.split() == ["id", "documents", "label", "leading", "phrases"]
+    assert re.fullmatch(r"id +documents +growth since \d+ +label +leading phrases", head)
     assert sum(row.startswith("t-00000") for row in rows) == 3
 
 
 def test_topics_as_json_are_largest_first(read):
     topics = as_json(read("topics", "--json"))
-    assert [set(topic) for topic in topics] == [{"id", "label", "documents", "phrases", "named_by_hand"}] * 3
+    growth = {"since", "share_lately", "share_before", "growth", "clear"}
+    assert [set(topic) for topic in topics] == [
+        {"id", "label", "documents", "phrases", "named_by_hand", *growth}
+    ] * 3
     sizes = [topic["documents"] for topic in topics]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -85,6 +89,14 @@ def test_rename_keeps_the_id(run, own):
     assert run("topics", "rename", topic["id"], "Better name", home=own).stdout == "nothing changed\n"
     renamed = as_json(run("topics", "show", "better name", "--json", home=own))
     assert (renamed["id"], renamed["named_by_hand"]) == (topic["id"], True)
+
+
+def test_a_name_is_taken_back(run, own):
+    topic = as_json(run("topics", "--json", home=own))[0]
+    run("topics", "rename", topic["id"], "By hand", home=own)
+    result = run("topics", "rename", topic["id"], "--mined", home=own)
+    assert result.stdout == f"{topic['id']} is now '{topic['label']}' (was 'By hand')\n"
+    assert "Give either a LABEL" in run("topics", "rename", topic["id"], home=own).stderr
 
 
 def test_two_topics_cannot_have_one_name(run, own):

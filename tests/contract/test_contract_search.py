@@ -12,7 +12,7 @@ from contract_rows import DIMS, ROUNDING, axis, between, document, keyphrase, me
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
+from indexer.engines.base import Clause, Counted, Filter, SearchRequest, WordQuery
 from indexer.errors import MappingMismatch, QueryError
 from indexer.search import scan, search
 
@@ -394,6 +394,26 @@ def test_special_keyphrases_are_more_frequent_here_than_elsewhere(engine):
     assert [s.score for s in found] == pytest.approx([1.125, 0.125])
     assert len(engine.special_keyphrases((Filter("topic", "=", "t-000001"),), limit=1)) == 1
     assert engine.special_keyphrases((Filter("topic", "=", "t-000009"),)) == []
+
+
+def test_topics_are_counted_in_each_part(engine):
+    """Four documents of three years; one has two topics, one has none, one is not mined."""
+    dates = {"a": "2019-05-01", "b": "2020", "c": "2020-12-31", "d": 2021, "e": "2021-01-01"}
+    engine.store([document(id_, date=date) for id_, date in dates.items()])
+    one, two = ("t-000001", 1.0), ("t-000002", 0.5)
+    engine.write_mined(
+        [mined("a", topics=(one,)), mined("b", topics=(one, two)), mined("c"), mined("d", topics=(two,))]
+    )
+    years = [(Filter("date", ">=", first), Filter("date", "<", last))
+             for first, last in (("2019", "2020"), ("2020", "2021"), ("2021", "2022"), ("2030", "2031"))]  # fmt: skip
+    assert engine.count_topics([*years, ()]) == [
+        Counted(1, {"t-000001": 1}),
+        Counted(2, {"t-000001": 1, "t-000002": 1}),
+        Counted(2, {"t-000002": 1}),
+        Counted(0, {}),
+        Counted(5, {"t-000001": 2, "t-000002": 2}),
+    ]
+    assert engine.count_topics([]) == []
 
 
 def test_facets_with_a_vector_count_all_under_the_filters(energy):

@@ -56,7 +56,11 @@ def described(served):
 
 def parameters(operation, where):
     return {
-        p["name"]: VALUES[p["schema"]["type"]] for p in operation.get("parameters", []) if p["in"] == where
+        p["name"]: VALUES[
+            p["schema"].get("type", "string")
+        ]  # a choice has none: its values are named elsewhere
+        for p in operation.get("parameters", [])
+        if p["in"] == where
     }
 
 

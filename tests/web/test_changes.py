@@ -134,7 +134,32 @@ def test_a_topic_is_renamed(client):
     assert answer.json() == {**topic, "label": "Waves and ice", "named_by_hand": True}
     assert client.get("/api/topics").json()[0]["label"] == "Waves and ice"
     other = client.get("/api/topics").json()[1]["id"]
-    assert client.patch(f"/api/topics/{other}", json={"label": "waves and ice"}).status_code == 409
+    taken = client.patch(f"/api/topics/{other}", json={"label": "waves and ice"})
+    assert taken.status_code == 409
+    assert f'/merge {{"into": "{topic["id"]}"}}' in taken.json()["hint"]
+    back = client.delete(f"/api/topics/{topic['id']}/label")
+    assert back.json() == topic
+    assert client.delete(f"/api/topics/{topic['id']}/label").json() == topic  # there is nothing to take back
+
+
+def test_a_topic_is_merged_into_another(client):
+    large, _, small = client.get("/api/topics").json()
+    task = posted(client, f"/api/topics/{small['id']}/merge", json={"into": large["id"]})
+    assert (task["state"], task["result"]) == ("done", {"topic": large["id"], "changed": small["documents"]})
+    assert client.get(f"/api/topics/{small['id']}").json()["id"] == large["id"]
+    assert len(client.get("/api/topics").json()) == 2
+    itself = client.post(f"/api/topics/{large['id']}/merge", json={"into": large["id"]})
+    assert (itself.status_code, itself.json()["hint"]) == (400, "Choose another one.")
+    assert client.post(f"/api/topics/{large['id']}/merge", json={"into": "nothing"}).status_code == 404
+
+
+def test_a_name_waits_for_nobody_and_says_who_writes(client):
+    topic = client.get("/api/topics").json()[0]
+    with client.app.state.served.collection.catalog.lock("main", "indexer index"):
+        answer = client.patch(f"/api/topics/{topic['id']}", json={"label": "Waves"})
+    assert answer.status_code == 409
+    assert "is being written by indexer index" in answer.json()["detail"]
+    assert answer.json()["hint"].startswith("Wait until it is done.")
 
 
 def test_a_retrain_is_asked_for_with_its_options(client, monkeypatch):
@@ -166,7 +191,10 @@ def test_a_task_that_fails_says_why(client, monkeypatch):
 
     monkeypatch.setattr(Collection, "retry", away)
     task = posted(client, "/api/retry")
-    assert (task["state"], task["error"]) == ("failed", "The disk is full. Make room.")
+    assert (task["state"], task["error"]) == (
+        "failed",
+        "The disk is full. Who looks after this server finds in its log what to do.",
+    )
 
 
 def test_a_task_waits_while_somebody_else_writes(client, own):

@@ -63,8 +63,8 @@ def test_a_name_from_outside_is_text_on_the_map(web):
 
 def test_why_a_file_could_not_be_read_is_text(web):
     tree = html.fromstring(web.get("/operations", headers={"Accept": "text/html"}).text)
-    reason = tree.xpath("string(//td[@class='reason'])")
-    assert FILE.replace("\u202e", " ") in reason
+    assert FILE.replace("\u202e", " ") in tree.xpath("string(//th[@class='reason'])")
+    assert "not valid JSON" in tree.xpath("string(//td[@class='reason'])")
     (letter,) = web.get("/api/dead-letters").json()
     assert FILE in letter["source"]
 

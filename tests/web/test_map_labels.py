@@ -88,6 +88,7 @@ def test_a_name_that_no_line_can_lead_to_is_shown_later():
     ]
     label = placed(*around, spot("m", 500, 300, 10))["m"]
     assert (label.late, label.line, label.x) == (True, None, 500)
+    assert (label.number, label.circle[0]) == (1, 500)  # in the circle; the list below the map has the name
 
 
 @pytest.mark.parametrize(("number", "left_out"), [(1, 0), (20, 0), (40, 2), (100, 10)])

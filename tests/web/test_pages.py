@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
+import threading
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from lxml import html
+from small_parts import WideHashEncoder
 from web_client import ended, serving
+
+from indexer.errors import BundleMissing
+from indexer.web.report import report
 
 ANY = ("/", "/topics", "/phrases", "/phrases?phrase=sea+ice", "/document?id=d04", "/operations", "/api")
 
@@ -116,7 +123,10 @@ def test_dates_narrow_and_are_drawn(web):
     assert len(bars) == 21
     assert bars[0].get("aria-label") == "2000: 1"
     assert text(one(seen(web, bars[4].get("href")), "//h2[@id='said']")) == "1 document"
-    assert "'soon' is no date" in text(seen(web, "/?from=soon", 400))
+    wrong = seen(web, "/?from=soon&q=ice&mode=words", 400)
+    assert "'soon' is no date" in text(one(wrong, "//p[@id='dates-problem']"))
+    assert one(wrong, "//input[@name='from']").get("aria-describedby") == "dates-problem dates-how"
+    assert one(wrong, "//input[@name='from']").get("value") == "soon"
 
 
 def test_the_chosen_dates_are_marked(web):
@@ -174,7 +184,50 @@ def test_a_condition_on_any_field(web):
     tree = seen(web, "/?where=date%3E%3D2019")
     assert text(one(tree, "//h2[@id='said']")) == "2 documents"
     assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2019"]
-    assert "Did you mean subject?" in text(seen(web, "/?where=subjekt%3Dx", 400))
+
+
+def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
+    tree = seen(web, "/?q=ice&mode=words&f.subject=oceans&where=subjekt%3Dx&where=date%3E%3D2001", 400)
+    assert "Did you mean subject?" in text(one(tree, "//p[@id='where-problem']"))
+    field = one(tree, "//input[@id='where']")
+    assert (field.get("value"), field.get("aria-invalid")) == ("subjekt=x", "true")
+    assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2001"]
+    assert one(tree, "//input[@name='q']").get("value") == "ice"
+    assert tree.xpath("//input[@name='f.subject'][@checked]/@value") == ["oceans"]
+    assert "leaves out what cannot be understood" in text(one(tree, "//p[@role='alert']"))
+    hits = seen(web, "/?q=ice&mode=words&f.subject=oceans&where=date%3E%3D2001").xpath("//li[@class='hit']")
+    assert len(tree.xpath("//li[@class='hit']")) == len(hits) > 0
+
+
+def test_until_the_encoder_is_there_documents_are_found_by_words(own, monkeypatch):
+    there = threading.Event()
+    encoder = WideHashEncoder()
+
+    def slow(*args, **kwargs):
+        there.wait(10)
+        return encoder
+
+    monkeypatch.setattr("models.load.load_encoder", slow)
+    with serving(own) as client:
+        tree = seen(client, "/?q=sea+ice")
+        assert "by meaning comes in a moment" in text(one(tree, "//p[@data-waits]"))
+        assert text(one(tree, "//h2[@id='said']")).endswith("with all of the words")
+        assert one(tree, "//input[@name='mode'][@checked]").get("value") == "both"
+        assert seen(client, "/?q=sea+ice&mode=words").xpath("//p[@data-waits]") == []
+        assert client.get("/phrases?phrase=ice", headers={"Accept": "text/html"}).status_code == 503
+        there.set()
+        assert seen(client, "/?q=sea+ice").xpath("//p[@data-waits]") == []
+        assert client.get("/phrases?phrase=ice").status_code == 200
+
+
+def test_an_encoder_that_cannot_be_loaded_says_so(own, monkeypatch):
+    def gone(*args, **kwargs):
+        raise BundleMissing("There is no bundle 'minilm'.", hint="indexer models import")
+
+    monkeypatch.setattr("models.load.load_encoder", gone)
+    with serving(own) as client:
+        assert "no bundle 'minilm'" in text(seen(client, "/?q=sea+ice", 500))
+        seen(client, "/?q=sea+ice&mode=words")
 
 
 def test_why_says_ranks_and_phrases(web):
@@ -222,6 +275,28 @@ def test_the_api_is_told_to_people(web):
     assert told["POST /api/files"].keys() == {"file"}
 
 
+def test_every_route_has_an_example_that_is_answered(web):
+    examples = {
+        text(one(route, "h2")): text(one(route, ".//pre")) for route in seen(web, "/api").xpath("//section")
+    }
+    assert examples["GET /api/search"] == "curl 'http://localhost:8000/api/search?q=solar+wind'"
+    assert examples["PATCH /api/topics/{id}"].endswith(
+        """/api/topics/t-000001 --json '{"label": "Sea ice"}'"""
+    )
+    assert examples["POST /api/files"].endswith("-F file=@articles.jsonl")
+    for name, example in examples.items():
+        if name.startswith("GET "):
+            address = shlex.split(example)[1].removeprefix("http://localhost:8000")
+            assert web.get(address).status_code in (200, 404), example
+
+
+def test_a_title_stands_at_the_head_of_pages_and_report(own):
+    with serving(own, title="Letters & notes") as client:
+        assert text(one(seen(client, "/"), "//a[@class='brand']")) == "Letters & notes"
+        assert text(one(seen(client, "/"), "/html/head/title")) == "Search · Letters & notes"
+        assert "<h1>Topics of Letters &amp; notes</h1>" in report(client.app.state.served.collection)
+
+
 def test_map_and_table_say_the_same(web):
     tree = seen(web, "/topics")
     circles = {a.get("href"): a.get("aria-label") for a in tree.xpath("//figure//a")}
@@ -233,6 +308,32 @@ def test_map_and_table_say_the_same(web):
     assert len(rows) == 3
 
 
+def test_the_table_is_sorted_by_what_the_address_says(web):
+    def listed(path):
+        tree = seen(web, path)
+        (order,) = tree.xpath("//th[@aria-sort]")
+        names = [text(found) for found in tree.xpath("//tbody/tr[@data-topic]/th")]
+        sizes = [text(found) for found in tree.xpath("//tbody/tr[@data-topic]/td[@data-label='Documents']")]
+        return (text(order), order.get("aria-sort")), names, [int(size) for size in sizes]
+
+    assert seen(web, "/topics").xpath("//th[@aria-sort]") == []
+    head = one(seen(web, "/topics"), "//thead/tr")
+    columns = {text(a): a.get("href") for a in head.xpath(".//a")}
+    assert list(columns) == ["Topic", "Documents", "Growth"]
+    order, names, _ = listed(columns["Topic"])
+    assert order == ("Topic", "ascending")
+    assert names == sorted(names, key=str.casefold)
+    order, _, sizes = listed("/topics?sort=documents&order=ascending")
+    assert order == ("Documents", "ascending")
+    assert sizes == sorted(sizes)
+    order, names, _ = listed(columns["Growth"])
+    assert order == ("Growth", "descending")
+    assert names == [topic["label"] for topic in web.get("/api/topics?sort=growth").json()]
+    turned = seen(web, columns["Growth"]).xpath("//th[@aria-sort]/a/@href")
+    assert turned == ["/topics?sort=growth&order=ascending"]
+    assert one(seen(web, "/topics?sort=nonsense"), "//caption").text.endswith("in each group")
+
+
 def test_a_topic_shows_what_belongs_to_it(web):
     tree = seen(web, seen(web, "/topics").xpath("//figure//a/@href")[0])
     headings = [text(found) for found in tree.xpath("//h2")]
@@ -240,7 +341,8 @@ def test_a_topic_shows_what_belongs_to_it(web):
                    "Near topics", "What became of it", "Give it a name"):  # fmt: skip
         assert wanted in headings
     assert text(one(tree, "//ol[@class='lineage']/li")).endswith("found for the first time by index")
-    assert len(tree.xpath("//svg[@class='bars tall']/rect[@class='bar']")) == 21
+    assert len(tree.xpath("//svg[@class='bars tall']/rect[@class='bar few']")) == 21  # one document a year
+    assert [text(found) for found in tree.xpath("//p[@class='axis']/span")] == ["100 %", "50 %", "0"]
 
 
 def test_a_topic_by_its_number_or_name_leads_to_its_address(web):
@@ -256,11 +358,64 @@ def test_a_topic_is_renamed_by_its_form(client):
     tree = html.fromstring(answer.text)
     assert text(one(tree, "//h1")) == "Ice & <waves>"
     assert "named by hand" in text(one(tree, "//p[@class='lead']"))
-    assert "named by hand" in text(one(tree, "//ol[@class='lineage']/li[1]"))
+    assert "named 'Ice & <waves>'" in text(one(tree, "//ol[@class='lineage']/li[1]"))
     other = seen(client, "/topics").xpath("//figure//a/@href")[1]
     taken = send(client, seen(client, other), f"{other}/rename", label="ice & <waves>")
-    assert taken.status_code == 400
-    assert "Another topic is named" in text(one(html.fromstring(taken.text), "//p[@role='alert']"))
+    assert taken.status_code == 409
+    again = html.fromstring(taken.text)
+    assert "Another topic is named" in text(one(again, "//p[@role='alert']"))
+    assert one(again, "//input[@name='label']").get("value") == "ice & <waves>"
+    offered = one(again, "//form[.//input[@name='into']]")
+    assert text(one(offered, ".//button")) == "Merge it into Ice & <waves>"
+    assert one(offered, ".//input[@name='into']").get("value") == path.rpartition("/")[2]
+
+
+def test_a_name_given_by_hand_is_taken_back(client):
+    path = seen(client, "/topics").xpath("//figure//a/@href")[0]
+    before = text(one(seen(client, path), "//h1"))
+    assert seen(client, path).xpath("//form[contains(@action, 'unname')]") == []
+    send(client, seen(client, path), f"{path}/rename", label="Something else")
+    send(client, seen(client, path), f"{path}/unname")
+    tree = seen(client, path)
+    assert text(one(tree, "//h1")) == before
+    assert "named by hand" not in text(one(tree, "//p[@class='lead']"))
+
+
+def test_topics_are_merged_by_a_form(client):
+    first, second, _ = (a.rpartition("/")[2] for a in seen(client, "/topics").xpath("//tbody//a/@href"))
+    tree = seen(client, f"/topics/{first}")
+    offered = tree.xpath("//select[@name='into']//option/@value")
+    assert second in offered
+    assert first not in offered
+    send(client, tree, f"/topics/{first}/merge", into=second)
+    finish(client)
+    answer = client.get(f"/topics/{first}", headers={"Accept": "text/html"}, follow_redirects=False)
+    assert answer.headers["location"] == f"/topics/{second}"
+    assert len(client.get("/api/topics").json()) == 2
+    without_token = client.post(f"/topics/{second}/merge", data={"into": first})
+    assert without_token.status_code == 403
+
+
+def test_a_topic_that_cannot_be_named_now_says_why_and_keeps_what_was_typed(client):
+    path = seen(client, "/topics").xpath("//figure//a/@href")[0]
+    tree = seen(client, path)
+    with client.app.state.served.collection.catalog.lock("main", "indexer index"):
+        answer = send(client, tree, f"{path}/rename", label="Later")
+    assert answer.status_code == 409
+    again = html.fromstring(answer.text)
+    assert "is being written by indexer index" in text(one(again, "//p[@role='alert']"))
+    assert one(again, "//input[@name='label']").get("value") == "Later"
+
+
+def test_while_somebody_writes_pages_say_so(client):
+    collection = client.app.state.served.collection
+    assert "Indexing goes on" not in text(seen(client, "/topics"))
+    collection.catalog.mark("main", ["d00", "d01"], state="stored")
+    with collection.catalog.lock("main", "indexer index"):
+        for path in ("/topics", "/operations"):
+            told = text(one(seen(client, path), "//p[@class='note']"))
+            assert re.match(r"Indexing goes on since .* 10 of 12 documents are mined so far\.", told)
+    assert seen(client, "/operations").xpath("//p[@class='note']") == []
 
 
 # -- documents and phrases -----------------------------------------------------------------------------------
@@ -280,7 +435,11 @@ def test_a_document_has_its_phrases_marked(web):
     assert len(tree.xpath("//section[@aria-labelledby='similar']//li")) == 6
     assert "d04" not in tree.xpath("//section[@aria-labelledby='similar']//a/@href")
     link = tree.xpath("//div[@class='body']//a[@data-phrase]")[0]
-    assert text(link).lower() in text(one(seen(web, link.get("href")), "//h1")).lower()
+    assert f"[[{text(link)}]]" in parse_qs(urlsplit(link.get("href")).query)["in"][0]
+    alike = seen(web, link.get("href"))
+    assert text(alike.xpath("//li[@class='hit']//mark")[0]).lower() == text(link).lower()
+    alone = one(alike, "//p[@class='lead']/a").get("href")
+    assert text(link).lower() in text(one(seen(web, alone), "//h1")).lower()
 
 
 def test_a_long_text_is_shown_in_part_until_asked_for(own, monkeypatch):
@@ -362,6 +521,22 @@ def test_a_document_is_deleted_by_a_form(client):
     finish(client)
     seen(client, "/document?id=d00", 404)
     assert "delete d00" in text(one(seen(client, "/operations"), "//li[@data-task]"))
+
+
+def test_a_file_that_is_refused_is_told_beside_its_field(client):
+    token = one(seen(client, "/operations"), "//form[@action='/operations/files']/input[@name='token']").get(
+        "value"
+    )
+    answer = client.post(
+        "/operations/files",
+        data={"token": token},
+        files={"file": ("x.exe", b"MZ")},
+        headers={"Accept": "text/html"},
+    )
+    assert answer.status_code == 415
+    form = one(html.fromstring(answer.text), "//form[@action='/operations/files']")
+    assert "'exe' are not read. Read: jsonl" in text(one(form, ".//p[@id='file-problem']"))
+    assert one(form, ".//input[@type='file']").get("aria-invalid") == "true"
 
 
 def send_file(client, name, content):

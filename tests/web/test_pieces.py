@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from indexer.browsing import Period, Timeline
 from indexer.records import Keyphrase, MentionRow, Place
-from indexer.web.pages.charts import bars, shortened
-from indexer.web.pages.marking import Piece, Span, highlighted, phrases_of, pieces
+from indexer.web.pages.charts import bars, rounded_up, shares, shortened, spark
+from indexer.web.pages.marking import Piece, Span, highlighted, in_context, phrases_of, pieces
 from indexer.web.pages.rendering import Address
 
 
@@ -52,6 +53,24 @@ def years(*numbers, first=2000):
     return Timeline("date", "year", tuple(periods))
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase", "context"),
+    [
+        ("Ice melts. The sea ice, e.g. of lakes, is thin. It floats.", "sea ice",
+         "The [[sea ice]], e.g. of lakes, is thin."),
+        ("The sea\nice is thin", "sea\nice", "The [[sea ice]] is thin"),
+        ("A heading\n\nSea ice [[is]] thin.", "Sea ice", "[[Sea ice]] [is] thin."),
+        ("word " * 200 + "sea ice" + " word" * 200, "sea ice", "word " * 59 + "[[sea ice]]" + " word" * 59),
+    ],
+)  # fmt: skip
+def test_a_phrase_has_the_sentence_around_it(text, phrase, context):
+    start = text.index(phrase)
+    cut = pieces(text, [Span(start, start + len(phrase), "mention", phrase)])
+    found = in_context(text, cut)
+    assert [piece.context for piece in found if piece.kind] == [context]
+    assert [piece.text for piece in found] == [piece.text for piece in cut]
+
+
 def test_bars_by_hand():
     one, two = bars(years(2, 4), width=100, height=50)
     assert (one.x, one.width, one.height, one.documents) == (0, 48, 25, 2)
@@ -59,12 +78,30 @@ def test_bars_by_hand():
 
 
 def test_bars_of_a_share():
-    """1 of 4, 0 of 2, 2 of 2: over all the time of the whole."""
-    own = Timeline("date", "year", (years(1).periods[0], years(2, first=2002).periods[0]))
-    found = bars(own, width=90, height=60, of=years(4, 2, 2))
-    assert [(bar.name, bar.share, bar.height, bar.documents) for bar in found] == [
-        ("2000", 0.25, 15, 1), ("2001", 0, 0, 0), ("2002", 1, 60, 2),
+    """10 of 40, 0 of 20, 2 of 2: one year with two documents neither sets the height nor is it drawn like the others."""
+    own = Timeline("date", "year", (years(10).periods[0], years(2, first=2002).periods[0]))
+    found, top = shares(own, years(40, 20, 2), width=90, height=60)
+    assert top == 0.5
+    assert [(bar.name, bar.share, bar.height, bar.documents, bar.few) for bar in found] == [
+        ("2000", 0.25, 30, 10, False), ("2001", 0, 0, 0, False), ("2002", 1, 60, 2, True),
     ]  # fmt: skip
+
+
+def test_shares_of_few_documents_are_drawn_when_there_is_nothing_else():
+    found, top = shares(years(1, 1), years(2, 4), width=90, height=60)
+    assert (top, [(bar.height, bar.few) for bar in found]) == (0.5, [(60, True), (30, True)])
+
+
+def test_an_axis_ends_where_it_is_easily_read():
+    assert [rounded_up(share) for share in (0, 0.003, 0.05, 0.051, 0.12, 0.6, 1)] == pytest.approx(
+        [1, 0.005, 0.05, 0.1, 0.2, 1, 1]
+    )
+
+
+def test_a_small_picture_of_shares():
+    """20 of 40, 10 of 40; a third year with a single document is left out."""
+    assert spark([20, 10, 1], [40, 40, 1]) == "M0.0 18v-18.0h20.3V18zM21.3 18v-9.0h20.3V18z"
+    assert spark([0, 0], [40, 40]) == ""
 
 
 def test_a_bar_of_a_decade_ends_with_its_last_year():

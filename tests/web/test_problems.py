@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 
@@ -23,7 +25,7 @@ import pytest
         ("/api/phrases?in=nothing%20marked", 400, "marked"),
         ("/api/similar", 422, "document"),
         ("/api/search?topik=3", 422, "There is no parameter 'topik'. Did you mean topic?"),
-        ("/api/topics?limit=3", 422, "There is no parameter 'limit'. There are: none."),
+        ("/api/topics?limit=3", 422, "There is no parameter 'limit'. There are: sort, ascending."),
         ("/api/export/search/csv?query=x", 422, "query"),
         ("/api/status?Q=1", 422, "'Q'"),
         ("/api/documents/d04?text=1", 422, "'text'"),
@@ -90,7 +92,31 @@ def test_an_engine_that_is_away_says_when_to_come_back(web, monkeypatch):
     monkeypatch.setattr("indexer.collection.Collection.topics", away)
     answer = web.get("/api/topics")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-    assert answer.json()["hint"] == "Is it up?"
+    assert answer.json()["hint"] == "Who looks after this server finds in its log what to do."
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/topics/nothing",
+        "/api/topics/zzzzzz",
+        "/api/search?offset=9999&limit=10",
+        "/api/phrases?in=nothing%20marked",
+        "/phrases?in=nothing+marked",
+        "/?where=year",
+        "/?where=subjekt%3Dx&from=soon",
+        "/document?id=nowhere",
+    ],
+)
+def test_hints_name_no_command(web, path):
+    answer = web.get(path, headers={} if "/api/" in path else {"Accept": "text/html"})
+    assert answer.status_code in (400, 404)
+    assert not re.search(r"indexer (topics|phrases|index|search)|--\w|INDEXER_", answer.text)
+
+
+def test_a_mark_is_explained_in_words_of_the_page(web):
+    hint = web.get("/api/phrases?in=nothing%20marked").json()["hint"]
+    assert hint == "For example: the cell [[membrane]] is thin."
 
 
 def test_a_request_keeps_the_id_it_brings(web):

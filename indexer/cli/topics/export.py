@@ -35,10 +35,10 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
       indexer topics export --format csv --output topics.csv
       indexer topics export --documents --format csv > document_topics.csv
     """
-    from indexer.exports import TOPIC_COLUMNS, WRITERS, save, topic_rows
+    from indexer.exports import TOPIC_COLUMNS, WRITERS, save
 
     with app.collection() as collection:
-        rows = _document_rows(collection) if documents else topic_rows(collection.topics())
+        rows = _document_rows(collection) if documents else _topic_rows(collection)
         columns = DOCUMENT_COLUMNS if documents else TOPIC_COLUMNS
         parts = _as_json(rows) if kind == "json" else WRITERS[kind](rows, columns)
         if output:
@@ -46,6 +46,12 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
         else:
             for part in parts:
                 click.echo(part.removeprefix(codecs.BOM_UTF8), nl=False)  # the next program knows what comes
+
+
+def _topic_rows(collection: Collection) -> Iterator[Row]:
+    from indexer.exports import topic_rows
+
+    return topic_rows(collection.topics(), collection.topic_trends())
 
 
 def _document_rows(collection: Collection) -> Iterator[Row]:

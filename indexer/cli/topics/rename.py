@@ -12,21 +12,25 @@ from indexer.wording import clean
 
 @command()
 @click.argument("topic")
-@click.argument("label")
+@click.argument("label", required=False)
+@click.option("--mined", is_flag=True, help="Take the name back: call it after its leading phrase again.")
 @json_option
 @pass_app
-def rename(app: App, topic: str, label: str, as_json: bool) -> None:
-    """Give TOPIC the name LABEL.
+def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) -> None:
+    """Give TOPIC the name LABEL, or take such a name back.
 
     The id stays, and the name stays too when topics are found anew.
 
     \b
-    Example:
+    Examples:
       indexer topics rename 3 'Ocean waves'
+      indexer topics rename 3 --mined
     """
+    if mined == (label is not None):
+        raise click.UsageError("Give either a LABEL, or --mined.")
     with app.collection() as collection:
         before = {found.id: found.label for found in collection.topics()}
-        renamed = collection.rename_topic(topic, label)
+        renamed = collection.unname_topic(topic) if label is None else collection.rename_topic(topic, label)
     if as_json:
         print_json(plain.topic(renamed))
     elif before[renamed.id] == renamed.label:

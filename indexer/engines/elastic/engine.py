@@ -8,6 +8,7 @@ from typing import Any
 
 from indexer.batches import batches
 from indexer.engines.base import (
+    Counted,
     EngineInfo,
     Filter,
     Fragment,
@@ -294,6 +295,10 @@ class ElasticEngine:
     ) -> Iterator[tuple[str, float]]:
         self._fresh.refresh(self.names.documents)
         return search.scan(self._cluster, self.names, words, filters)
+
+    def count_topics(self, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
+        self._fresh.refresh(self.names.documents)
+        return search.count_topics(self._cluster, self.names, parts)
 
     def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
         self._fresh.refresh(self.names.documents)

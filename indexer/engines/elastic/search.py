@@ -15,6 +15,7 @@ from indexer.batches import batches
 from indexer.engines.base import (
     FEWEST,
     MOSTLY,
+    Counted,
     Filter,
     Fragment,
     Ranking,
@@ -40,6 +41,7 @@ OVERSAMPLE = {
     "int8_flat": 2.0,
 }  # of which the best are scored in full precision
 SPELT = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► as people read it
+MOST_TOPICS = 1_000  # of a part; 65,536 numbers are all that one answer may hold
 LEAST_SPECIAL = 100  # special keyphrases that are asked for, at least
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
@@ -136,6 +138,24 @@ def special(cluster: Cluster, names: Names, filters: Sequence[Filter], limit: in
     return [
         Special(spelt[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"])
         for bucket in ranked
+    ]
+
+
+def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
+    """How many documents there are in each part, and how many of them have each topic."""
+    if not parts:
+        return []
+    conditions = [{"bool": {"filter": queries.of_filters(filters)}} for filters in parts]
+    topics = {"terms": {"field": queries.OURS["topic"], "size": MOST_TOPICS}}
+    answer = cluster.search(
+        index=names.documents,
+        size=0,
+        aggs={"parts": {"filters": {"filters": conditions}, "aggs": {"topics": topics}}},
+        track_total_hits=False,
+    )["aggregations"]["parts"]
+    return [
+        Counted(part["doc_count"], {one["key"]: one["doc_count"] for one in part["topics"]["buckets"]})
+        for part in answer["buckets"]
     ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from indexer.batches import batches
 from indexer.engines.base import (
+    Counted,
     EngineInfo,
     Filter,
     Fragment,
@@ -313,6 +314,10 @@ class LocalEngine:
         with self._reading() as connection:
             found = search.scan(connection, words, filters)
         yield from zip(found.ids, found.scores, strict=True)
+
+    def count_topics(self, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
+        with self._reading() as connection:
+            return search.count_topics(connection, parts)
 
     def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
         with self._reading() as connection:

@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import FEWEST, Special, jlh
+from indexer.engines.base import FEWEST, Counted, Special, jlh
 from indexer.engines.local.filters import Docs, column
 from indexer.engines.local.lookup import numbers
-from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD
+from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD, TOPIC_FIELD
 from indexer.engines.local.values import meta_name
 from indexer.engines.storable import bindable
 
@@ -121,6 +121,36 @@ def special(connection: sqlite3.Connection, docs: Docs, mined: int, limit: int) 
         for kind, shown, value in ((code & _NUMBER, shown, value) for code, shown, value in found)
     )
     return [Special(shown, -documents, total, -score) for score, documents, _, shown, total in ranked[:limit]]
+
+
+def by_topic(connection: sqlite3.Connection, parts: Sequence[Docs]) -> list[Counted]:
+    """How many documents of each part have each topic; the codes are read once for all parts."""
+    owners, codes = _with_owners(connection, TOPIC_FIELD)
+    found = connection.execute("SELECT code, shown FROM facet_values WHERE field = ?", (TOPIC_FIELD,))
+    shown = {code & _NUMBER: value for code, value in found}
+    counted = []
+    for docs in parts:
+        mask = np.zeros(int(max(owners.max(initial=0), docs.max(initial=0))) + 1, np.bool_)
+        mask[docs] = True
+        counts = np.bincount(codes[mask[owners]])
+        values = {shown[kind]: int(counts[kind]) for kind in np.flatnonzero(counts).tolist()}
+        counted.append(Counted(len(docs), values))
+    return counted
+
+
+def _with_owners(connection: sqlite3.Connection, field: int) -> tuple[Docs, Codes]:
+    """All codes of a field, each with the row of its document."""
+    docs, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    cursor = connection.execute("SELECT block, lengths, codes FROM code_blocks")
+    while rows := cursor.fetchmany(_BLOCKS_AT_ONCE):
+        blocks, lengths, packed_codes = zip(*rows, strict=True)
+        some = np.frombuffer(b"".join(packed_codes), "<i8")
+        first = np.array(blocks, np.int64)[:, None] << BLOCK_BITS
+        owners = np.repeat((first + np.arange(_BLOCK)).ravel(), np.frombuffer(b"".join(lengths), "<u4"))
+        own = some >> FIELD_BITS == field
+        docs.append(owners[own])
+        codes.append(some[own] & _NUMBER)
+    return np.concatenate(docs), np.concatenate(codes)
 
 
 def _keyphrase_counts(connection: sqlite3.Connection, docs: Docs | None) -> Codes:

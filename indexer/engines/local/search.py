@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from indexer.engines.base import (
     MOSTLY,
+    Counted,
     Filter,
     Ranking,
     SearchAnswer,
@@ -75,6 +76,14 @@ def special(connection: sqlite3.Connection, conditions: Sequence[Filter], limit:
     mined = column(connection.execute("SELECT doc FROM mined"))
     mask = filters.allowed(connection, conditions)
     return facets.special(connection, mined if mask is None else mined[mask[mined]], len(mined), limit)
+
+
+def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter]]) -> list[Counted]:
+    """How many documents there are in each part, and how many of them have each topic."""
+    every = column(connection.execute("SELECT doc FROM documents"))
+    masks = [filters.allowed(connection, conditions) for conditions in parts]
+    docs = [every if mask is None else every[mask[every]] for mask in masks]
+    return facets.by_topic(connection, docs)
 
 
 def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:

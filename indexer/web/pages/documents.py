@@ -8,12 +8,14 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.answers import Why
+from indexer.collection.reading import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
 from indexer.web import work
 from indexer.web.access import Reader, Writer
-from indexer.web.pages.marking import Piece, Span, phrases_of, pieces
+from indexer.web.pages.marking import Piece, Span, in_context, phrases_of, pieces
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.rendering import page
+from indexer.web.problems import Refusal, hint_of
 from indexer.web.served import Served, Shared
 
 router = APIRouter(include_in_schema=False)
@@ -40,8 +42,10 @@ def document(
         request, served, reader, "document.html",
         stored=stored,
         document=stored.document,
-        title=pieces(stored.document.name, in_title if stored.document.title else ()),
-        text=pieces(text, in_text),
+        title=in_context(
+            stored.document.name, pieces(stored.document.name, in_title if stored.document.title else ())
+        ),
+        text=in_context(text, pieces(text, in_text)),
         left=len(whole) - len(text),
         present=[k for k in stored.keyphrases if k.present],
         absent=[k for k in stored.keyphrases if not k.present],
@@ -84,13 +88,15 @@ def phrases(
     """Find phrases by meaning, alone or in a sentence."""
     collection = served.collection
     problem, near, mentions = "", [], []
+    if (sentence.strip() or phrase.strip()) and not collection.is_ready():
+        raise Refusal(503, "The encoder is being loaded.", hint="Come back in a moment.", Retry_After="2")
     try:
         if sentence.strip():
             mentions = collection.phrases_in(sentence, limit=PHRASES)
         elif phrase.strip():
             near = collection.phrases(phrase, limit=PHRASES)
     except QueryError as error:
-        problem = str(error)
+        problem = f"{error} {hint_of(error)}".strip()
     titles = collection.titles([row.document_id for row, _ in mentions])
     shown = [
         (row, score, titles[row.document_id], _in_sentence(row.sentence, row.surface))
@@ -100,11 +106,18 @@ def phrases(
         request, served, reader, "phrases.html", code=400 if problem else 200,
         phrase=phrase,
         sentence=sentence,
+        marked_phrase=_marked(sentence),
         near=near,
         mentions=shown,
         labels={topic.id: topic.label for topic in collection.topics()},
         problem=problem,
     )  # fmt: skip
+
+
+def _marked(sentence: str) -> str:
+    """The phrase that is marked in a sentence; empty where there is not one."""
+    found = IN_CONTEXT.findall(sentence)
+    return found[0] if len(found) == 1 else ""
 
 
 def _in_sentence(sentence: str, surface: str) -> list[Piece]:

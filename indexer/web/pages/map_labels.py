@@ -39,6 +39,9 @@ class Label:
     small: bool = False
     late: bool = False  # there is no room: it is shown while somebody points at the topic
     line: Line | None = None  # from the circle, where the name is not beside it
+    number: int = 0  # in the circle, where there is no room for the name: it is listed below the map
+    circle: tuple[float, float] = (0.0, 0.0)  # where the number stands
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ def pictures(collection: Collection) -> list[Picture]:
 def labels(map: TopicMap) -> dict[str, Label]:
     """Names of topics, by id. Those of large topics are placed first; then those that need two rows, or a line."""
     small = len(map.spots) > CROWD
-    paper = _Paper(map, SMALL if small else FONT)
+    font = SMALL if small else FONT
+    paper = _Paper(map, font)
     found: dict[str, Label] = {}
     for halved, far in ((False, False), (True, False), (False, True), (True, True)):
         for spot in map.spots:
@@ -72,10 +76,15 @@ def labels(map: TopicMap) -> dict[str, Label]:
                 if paper.take(spot.topic.id, boxes[at], line):
                     found[spot.topic.id] = _label(rows, boxes[at], paper.font, small, line)
                     break
+    number = 0
     for spot in map.spots:
         if spot.topic.id not in found:
             above = _tenth(spot.y - spot.radius - BESIDE)
-            found[spot.topic.id] = Label(_rows(spot, False), spot.x, (above,), small, late=True)
+            number += 1
+            found[spot.topic.id] = Label(
+                _rows(spot, False), spot.x, (above,), small, late=True,
+                number=number, circle=(spot.x, _tenth(spot.y + font / 3)), name=spot.topic.label,
+            )  # fmt: skip
     return found
 
 

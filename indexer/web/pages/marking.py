@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from indexer.records import Keyphrase, MentionRow
+
+NEARBY = 300  # characters of a sentence on either side of a phrase
+# A point and space before what can begin a sentence; or an empty line.
+SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+(?=[^\sa-z])|\n\s*\n")
 
 Kind = Literal["", "found", "keyphrase", "mention"]
 
@@ -28,6 +33,7 @@ class Piece:
     text: str
     kind: Kind = ""
     phrase: str = ""
+    context: str = ""  # its sentence, with the phrase in [[ ]]: what can be asked for
 
 
 def pieces(text: str, spans: Iterable[Span]) -> list[Piece]:
@@ -70,3 +76,37 @@ def phrases_of(field: str, keyphrases: Sequence[Keyphrase], mentions: Sequence[M
 
 def _longest_first(spans: list[Span]) -> list[Span]:
     return sorted(spans, key=lambda span: (span.start - span.end, span.start))
+
+
+def in_context(text: str, cut: Iterable[Piece]) -> list[Piece]:
+    """Pieces of a text, those that are phrases with their sentences."""
+    found, at = [], 0
+    for piece in cut:
+        end = at + len(piece.text)
+        found.append(replace(piece, context=_sentence(text, at, end)) if piece.phrase else piece)
+        at = end
+    return found
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The sentence around a place, which is marked in it; of a long one what is near."""
+    before = text[max(0, start - NEARBY) : start]
+    begins = [found.end() for found in SENTENCE_END.finditer(before)]
+    behind = text[end : end + NEARBY]
+    ends = SENTENCE_END.search(behind)
+    left = before[begins[-1] :] if begins else _from_a_word(before, whole=start <= NEARBY)
+    right = behind[: ends.start() + 1] if ends else _to_a_word(behind, whole=end + NEARBY >= len(text))
+    return f"{_plain(left)}[[{_plain(text[start:end])}]]{_plain(right)}".strip()
+
+
+def _from_a_word(text: str, *, whole: bool) -> str:
+    return text if whole else text.partition(" ")[2]
+
+
+def _to_a_word(text: str, *, whole: bool) -> str:
+    return text if whole else text.rpartition(" ")[0]
+
+
+def _plain(text: str) -> str:
+    """On one line, and without marks of its own."""
+    return re.sub(r"\s+", " ", text.replace("[[", "[").replace("]]", "]"))

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, Form, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.catalog.entries import STAGES, DeadLetter, Run, Stage
 from indexer.readers.registry import MANY, ONE
 from indexer.web import work
-from indexer.web.access import Reader, Writer
+from indexer.web.access import Reader, Visitor, Writer
 from indexer.web.changes import shown
+from indexer.web.pages.going_on import going_on
 from indexer.web.pages.rendering import page
+from indexer.web.problems import Refusal
 from indexer.web.served import Served, Shared
 from indexer.web.tasks import Task
 from indexer.wording import count
@@ -42,11 +44,20 @@ class Judgement:
 @router.get("/operations")
 def operations(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """How the collection is."""
+    return _shown(request, served, reader)
+
+
+def _shown(
+    request: Request, served: Served, reader: Visitor, *, problem: str = "", code: int = 200
+) -> HTMLResponse:
+    """The view; with what is wrong with a file that was sent."""
     collection = served.collection
     history = collection.history(RUNS, idle=False)
     return page(
-        request, served, reader, "operations.html",
+        request, served, reader, "operations.html", code=code,
+        problem=problem,
         status=collection.status(),
+        going_on=going_on(served),
         letters=[_told(served, letter) for letter in collection.dead_letters(LETTERS)],
         stages=STAGES,
         named=NAMED,
@@ -123,10 +134,14 @@ def retry(
 @router.post("/operations/files")
 def add_file(
     request: Request, served: Shared, writer: Writer, file: UploadFile, token: Annotated[str, Form()] = ""
-) -> RedirectResponse:
+) -> Response:
     """Index a file."""
     served.access.check_token(request, token)
-    return to_task(work.add_file(served, file.filename or "", file.file))
+    try:
+        return to_task(work.add_file(served, file.filename or "", file.file))
+    except Refusal as error:
+        problem = f"{error.detail} {error.hint}".strip()
+        return _shown(request, served, writer, problem=problem, code=error.status_code)
 
 
 def to_task(task: Task) -> RedirectResponse:

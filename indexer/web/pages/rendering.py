@@ -16,8 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from indexer.exports import KINDS
 from indexer.web.access import COOKIE, Visitor, new_cookie
+from indexer.web.pages.charts import spark
 from indexer.web.served import Served
-from indexer.wording import clean, count, duration, moment, percent, size
+from indexer.wording import clean, count, duration, growth, moment, percent, size
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -67,7 +68,7 @@ def page(
     cookie = request.cookies.get(COOKIE, "") or new_cookie()
     text = render(
         name,
-        collection=served.collection.name,
+        collection=served.collection.title,
         visitor=visitor,
         keyed=served.access.keys is not None,
         token=served.access.token(cookie),
@@ -96,9 +97,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"exports": KINDS, "link": link, "static": static}
+    environment.globals |= {"exports": KINDS, "link": link, "spark": spark, "static": static}
     environment.filters |= {
-        "count": count, "duration": duration, "moment": _moment, "number": _number, "percent": percent, "size": size,
+        "count": count, "duration": duration, "growth": growth, "moment": _moment, "number": _number,
+        "percent": percent, "share": _share, "size": size,
     }  # fmt: skip
     return environment
 
@@ -112,6 +114,11 @@ def _shown(value: Any) -> Any:
 
 def _moment(at: datetime | None) -> str:
     return moment(at)
+
+
+def _share(value: float) -> str:
+    """A percentage with as many digits as it has."""
+    return f"{100 * value:.4g} %"
 
 
 def _number(value: float, digits: int = 0) -> str:

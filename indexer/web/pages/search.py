@@ -15,6 +15,7 @@ from indexer.web.access import Reader
 from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
+from indexer.web.pages.typed import typed_filters
 from indexer.web.served import Served, Shared
 from indexer.wording import found
 
@@ -79,8 +80,7 @@ class Asked:
         Args:
             date: The field with the date.
         """
-        found = [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
-        found += [parse_filter(text) for text in self.where]
+        found = [*self.choices(), *(parse_filter(text) for text in self.where)]
         return [*found, *within(date, self.first, self.last)] if date else found
 
     def reaches(self, bar: Bar) -> bool:
@@ -89,6 +89,10 @@ class Asked:
         return (not first or bar.last[: len(first)] >= first[: len(bar.last)]) and (
             not last or bar.first[: len(last)] <= last[: len(bar.first)]
         )
+
+    def choices(self) -> list[Filter]:
+        """Conditions that were chosen, and not typed."""
+        return [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
 
     @property
     def is_empty(self) -> bool:
@@ -131,12 +135,15 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """Find documents."""
     collection, kinds = served.collection, served.kinds()
     asked = Asked.read(request, served)
-    filters = asked.filters(kinds.date)
+    typed, problems = typed_filters(collection, asked.where, kinds.date, asked.first, asked.last)
+    filters = [*asked.choices(), *typed]
+    waits = asked.mode != "words" and bool(asked.query.strip()) and not collection.is_ready()
+    mode: Mode = "words" if waits else asked.mode
     fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
     fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
     results = collection.search(
         asked.query,
-        mode=asked.mode,
+        mode=mode,
         filters=filters,
         facets=[name for name in fields if name not in asked.chosen],
         facet_size=MOST_VALUES if asked.more else VALUES + 1,  # one more tells that there are more
@@ -144,16 +151,18 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        asked.query, mode=asked.mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
+        asked.query, mode=mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
     )
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
     timeline = (
-        collection.timeline(asked.query, kinds.date, mode=asked.mode, filters=filters) if kinds.date else None
+        collection.timeline(asked.query, kinds.date, mode=mode, filters=filters) if kinds.date else None
     )
     return page(
-        request, served, reader, "search.html",
+        request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
+        problems=problems,
+        waits=waits,
         results=results,
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=_capital(found(results)),

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.engines.base import Filter
-from indexer.errors import NotFound, QueryError
+from indexer.errors import CatalogError, NotFound, QueryError
+from indexer.records import Topic
 from indexer.topic_map import Spot
-from indexer.web.access import Reader, Writer
-from indexer.web.pages.charts import Bar, bars
+from indexer.trends import Order, Trends, ordered
+from indexer.web import work
+from indexer.web.access import Reader, Visitor, Writer
+from indexer.web.pages.charts import FEW, Bar, shares
+from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
-from indexer.web.pages.rendering import link, page
+from indexer.web.pages.rendering import Address, link, page
+from indexer.web.problems import hint_of
 from indexer.web.served import Served, Shared
 from indexer.wording import told
 
@@ -26,31 +32,68 @@ WIDTH, HEIGHT = 600.0, 90.0
 
 
 @dataclass(frozen=True)
-class Group:
-    """Topics that are alike, under the name of the largest."""
+class Section:
+    """Topics that stand together in the table: those of a group of the map, or all in one order."""
 
-    number: int
-    name: str
+    number: int  # of the group
+    name: str  # of the largest; empty where all topics are in one order
     spots: tuple[Spot, ...]
 
 
-def groups(spots: tuple[Spot, ...]) -> list[Group]:
-    """The groups of a map; its topics are given largest first."""
+@dataclass(frozen=True)
+class InOrder:
+    """What the table is sorted by, and where it would be sorted in another way."""
+
+    by: str = ""  # empty: by group
+    direction: Literal["", "ascending", "descending"] = ""
+    links: Mapping[str, Address] = field(default_factory=dict)
+
+
+def groups(spots: tuple[Spot, ...]) -> list[Section]:
+    """The groups of a map, under the name of the largest topic; topics are given largest first."""
     numbers = sorted({spot.group for spot in spots})
     members = {number: tuple(spot for spot in spots if spot.group == number) for number in numbers}
-    return [Group(number, members[number][0].topic.label, members[number]) for number in numbers]
+    return [Section(number, _group_name(members[number]), members[number]) for number in numbers]
+
+
+def _group_name(spots: tuple[Spot, ...]) -> str:
+    return f"{spots[0].topic.label}{' and alike' if len(spots) > 1 else ''}"
 
 
 @router.get("/topics")
-def topics(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
+def topics(request: Request, served: Shared, reader: Reader, sort: str = "", order: str = "") -> HTMLResponse:
     """All topics in a picture, and in a table that says the same."""
     drawn = pictures(served.collection)
     spots = drawn[0].map.spots
+    trends = served.trends() if spots else None
+    sections = groups(spots)
+    by = sort if sort in get_args(Order) else ""
+    ascending = {"ascending": True, "descending": False}.get(order, by == "name")
+    listed = [Section(0, "", _sorted(spots, trends, by, ascending))] if by else sections  # type: ignore[arg-type]
     return page(
         request, served, reader, "topics.html",
-        pictures=drawn, spots=spots, groups=groups(spots),
+        pictures=drawn, spots=spots, groups=sections, sections=listed, trends=trends,
+        order=InOrder(by, ("ascending" if ascending else "descending") if by else "", _links(by, ascending)),
         total=served.collection.engine.info().mined,
+        going_on=going_on(served),
     )  # fmt: skip
+
+
+def _sorted(spots: tuple[Spot, ...], trends: Trends | None, by: Order, ascending: bool) -> tuple[Spot, ...]:
+    placed = {spot.topic.id: spot for spot in spots}
+    found = ordered([spot.topic for spot in spots], trends, by, ascending)
+    return tuple(placed[topic.id] for topic in found)
+
+
+def _links(by: str, ascending: bool) -> dict[str, Address]:
+    """Where each column would be sorted by; the one that is would be turned around."""
+    here = Address("/topics")
+    links: dict[str, Address] = {}
+    for name in get_args(Order):
+        other = name == "name" if name != by else not ascending
+        default = other == (name == "name")
+        links[name] = here.put(sort=name, order=None if default else "ascending" if other else "descending")
+    return links
 
 
 @router.get("/topics/{id}")
@@ -66,34 +109,60 @@ def topic(request: Request, served: Shared, reader: Reader, id: str) -> Response
 
 
 def _shown(
-    request: Request, served: Served, reader: Reader, id: str, *, problem: str = "", code: int = 200
+    request: Request,
+    served: Served,
+    reader: Visitor,
+    id: str,
+    *,
+    problem: str = "",
+    code: int = 200,
+    label: str = "",
+    other: str | None = None,
 ) -> HTMLResponse:
+    """The view of a topic.
+
+    Args:
+        problem: Why it could not be changed.
+        label: The name that was typed then.
+        other: The topic that has this name.
+    """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
     events = details.history.events
+    drawn, top = _over_time(served, id)
     return page(
         request, served, reader, "topic.html", code=code,
         topic=details.topic,
         details=details,
         near=collection.near_topics(id, limit=NEAR),
         events=list(zip(events, told(events, id), strict=True)),
-        bars=_over_time(served, id),
+        bars=drawn,
+        top=top,
+        few=FEW,
         share=details.topic.size / max(1, collection.engine.info().mined),
+        others=_by_nearness(served, id),
         problem=problem,
+        typed=label or details.topic.label,
+        other=next((topic for topic in collection.topics() if topic.id == other), None),
+        going_on=going_on(served),
     )  # fmt: skip
 
 
-def _over_time(served: Served, id: str) -> list[Bar]:
-    """The share of the topic in each stretch of time; nothing where documents have no dates."""
+def _by_nearness(served: Served, id: str) -> list[Topic]:
+    """All other topics, the nearest first: what it may be merged into."""
+    topics = served.collection.topics()
+    return [topic for topic, _ in served.collection.near_topics(id, limit=len(topics))]
+
+
+def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
+    """The share of the topic in each stretch of time, and the largest; nothing where documents have no dates."""
     date = served.kinds().date
-    if not date:
-        return []
-    whole = served.collection.timeline("", date, mode="words")
-    if whole is None:
-        return []
+    whole = served.collection.timeline("", date, mode="words") if date else None
+    if whole is None or len(whole.periods) < 2:
+        return [], 0.0
     narrowed = [Filter("topic", "=", id)]
     own = served.collection.timeline("", date, mode="words", filters=narrowed, unit=whole.unit)
-    return bars(own, width=WIDTH, height=HEIGHT, of=whole) if own and len(whole.periods) > 1 else []
+    return shares(own, whole, width=WIDTH, height=HEIGHT) if own else ([], 0.0)
 
 
 def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLResponse:
@@ -113,8 +182,51 @@ def rename(
 ) -> Response:
     """Give a topic a name by hand."""
     served.access.check_token(request, token)
+    return _tried(request, served, writer, id, lambda: served.collection.rename_topic(id, label), label=label)
+
+
+@router.post("/topics/{id}/unname")
+def unname(
+    request: Request, served: Shared, writer: Writer, id: str, token: Annotated[str, Form()] = ""
+) -> Response:
+    """Take back the name that was given by hand."""
+    served.access.check_token(request, token)
+    return _tried(request, served, writer, id, lambda: served.collection.unname_topic(id))
+
+
+@router.post("/topics/{id}/merge")
+def merge(
+    request: Request,
+    served: Shared,
+    writer: Writer,
+    id: str,
+    into: Annotated[str, Form(max_length=200)] = "",
+    token: Annotated[str, Form()] = "",
+) -> Response:
+    """Make it a part of another topic: a task, which waits while somebody else writes."""
+    served.access.check_token(request, token)
+    return _tried(request, served, writer, id, lambda: work.merge(served, id, into), then="/operations#tasks")
+
+
+def _tried(
+    request: Request,
+    served: Served,
+    writer: Visitor,
+    id: str,
+    change: Callable[[], object],
+    *,
+    label: str = "",
+    then: str = "",
+) -> Response:
+    """Change a topic, and go on; where it cannot be, the view again, with the reason beside the forms."""
     try:
-        served.collection.rename_topic(id, label)
-    except QueryError as error:
-        return _shown(request, served, writer, served.collection.topic_id(id), problem=str(error), code=400)
-    return RedirectResponse(link(f"/topics/{id}"), 303)
+        change()
+    except (QueryError, CatalogError) as error:
+        if isinstance(error, CatalogError) and "holder" not in error.facts:
+            raise
+        other = error.facts.get("other")
+        code = 409 if other or isinstance(error, CatalogError) else 400
+        problem = f"{error} {hint_of(error)}".strip()
+        live = served.collection.topic_id(id)
+        return _shown(request, served, writer, live, problem=problem, code=code, label=label, other=other)
+    return RedirectResponse(then or link(f"/topics/{id}"), 303)

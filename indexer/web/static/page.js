@@ -8,10 +8,12 @@ if (form) {
   const show = async (address, push) => {
     asked?.abort();
     asked = new AbortController();
+    const mine = asked, live = document.querySelector("[data-live]");
+    live.setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(address, { signal: asked.signal, headers: { Accept: "text/html" } });
-      if (!answer.ok || answer.redirected) return location.assign(address);
       const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (answer.redirected || !next.querySelector("[data-live]")) return location.assign(address);
       const active = document.activeElement;
       document.querySelector("[data-live]").replaceWith(next.querySelector("[data-live]"));
       document.title = next.title;
@@ -19,10 +21,25 @@ if (form) {
       if (push) history.pushState(null, "", address);
       const again = active?.name && [...document.getElementsByName(active.name)].find((one) => one.value === active.value);
       again?.focus({ preventScroll: true });
+      awaitEncoder();
     } catch (error) {
       if (error.name !== "AbortError") location.assign(address);
+    } finally {
+      if (asked === mine) document.querySelector("[data-live]").removeAttribute("aria-busy");
     }
   };
+  // Found by words, because the encoder is not there yet: as soon as it is, by meaning too.
+  let awaiting;
+  const awaitEncoder = () => {
+    clearTimeout(awaiting);
+    if (!document.querySelector("[data-waits]")) return;
+    awaiting = setTimeout(async () => {
+      const ready = await fetch("/health/ready").catch(() => null);
+      if (ready?.ok && document.querySelector("[data-waits]")) show(location.href, false);
+      else awaitEncoder();
+    }, 1000);
+  };
+  awaitEncoder();
   const address = () => {
     const said = [...new FormData(form)].filter(([, value]) => value);
     const kept = said.filter(([name, value]) => name !== "mode" || value !== "both");
@@ -51,33 +68,51 @@ for (const name of ["pointerover", "pointerout", "focusin", "focusout"]) {
   });
 }
 
-// A document: phrases that are like the chosen one, without leaving the text.
+// A document: what is like the chosen phrase, in its sentence and alone, without leaving the text.
 const near = document.querySelector("dialog.near");
 if (near) {
+  const made = (name, text = "", className = "") => Object.assign(document.createElement(name), { textContent: text, className });
+  const link = (address, text) => Object.assign(made("a", text), { href: address });
+  const ask = async (given) => {
+    const answer = await fetch(`/api/phrases?${new URLSearchParams({ ...given, limit: 6 })}`);
+    if (!answer.ok) throw new Error(answer.status);
+    return answer.json();
+  };
+  // "the cell [[membrane]] is thin" as text, with the phrase marked.
+  const sentence = (marked) => {
+    const [before, phrase, behind] = marked.split(/\[\[|\]\]/), found = made("p", before, "text");
+    found.append(made("mark", phrase), behind);
+    return found;
+  };
+  const listed = (rows) => { const list = made("ul", "", "plain"); list.append(...rows); return list; };
+  const mention = (one) => {
+    const row = made("li");
+    row.append(made("span", one.sentence), " ", link(`/document?${new URLSearchParams({ id: one.document.id })}`, one.document.title || one.document.id), made("span", ` ${one.score.toFixed(2)}`, "soft"));
+    return row;
+  };
+  const alone = (one) => {
+    const row = made("li"), documents = `${one.documents} document${one.documents === 1 ? "" : "s"}`;
+    row.append(link(`/?${new URLSearchParams({ q: `"${one.phrase}"` })}`, one.phrase), made("span", ` ${one.score.toFixed(2)}, ${documents}`, "soft"));
+    return row;
+  };
   document.addEventListener("click", async (event) => {
-    const link = event.target.closest?.("a[data-phrase]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const chosen = event.target.closest?.("a[data-phrase]");
+    if (!chosen || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const phrase = link.dataset.phrase;
-    const answer = await fetch(`/api/phrases?${new URLSearchParams({ phrase, limit: 10 })}`);
-    if (!answer.ok) return location.assign(link.href);
-    const list = document.createElement("ul");
-    list.className = "plain";
-    for (const one of (await answer.json()).phrases) {
-      const row = document.createElement("li"), to = document.createElement("a"), about = document.createElement("span");
-      to.href = `/?${new URLSearchParams({ q: `"${one.phrase}"` })}`;
-      to.textContent = one.phrase;
-      about.className = "soft";
-      about.textContent = ` ${one.score.toFixed(2)}, ${one.documents} document${one.documents === 1 ? "" : "s"}`;
-      row.append(to, about);
-      list.append(row);
-    }
-    const more = document.createElement("a");
-    more.href = link.href;
-    more.textContent = "All of them";
+    const phrase = chosen.dataset.phrase, context = new URL(chosen.href).searchParams.get("in");
+    const list = document.getElementById("near-list");
     document.getElementById("near-title").textContent = `Like “${phrase}”`;
-    document.getElementById("near-list").replaceChildren(list, more);
+    list.replaceChildren(made("p", "Looking …", "soft"));
     near.showModal();
+    try {
+      const [inside, outside] = await Promise.all([context && ask({ in: context }), ask({ phrase })]);
+      const parts = [];
+      if (inside) parts.push(made("h3", "In this sentence"), sentence(context), listed(inside.mentions.map(mention)), link(chosen.href, "All in such sentences"));
+      parts.push(made("h3", "The phrase alone"), listed(outside.phrases.map(alone)), link(`/phrases?${new URLSearchParams({ phrase })}`, "All like it"));
+      list.replaceChildren(...parts);
+    } catch {
+      location.assign(chosen.href);
+    }
   });
   near.addEventListener("click", (event) => { if (event.target === near) near.close(); });
 }

@@ -1,0 +1,42 @@
+"""What people type into the fields of the search; what cannot be understood is told beside its field."""
+
+from __future__ import annotations
+
+from indexer.browsing import within
+from indexer.collection import Collection
+from indexer.engines.base import Filter
+from indexer.errors import QueryError
+from indexer.search import parse_filter
+from indexer.web.problems import hint_of
+
+Problems = dict[str, str]  # "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
+
+
+def typed_filters(
+    collection: Collection, where: tuple[str, ...], date: str, first: str, last: str
+) -> tuple[list[Filter], Problems]:
+    """Conditions that were typed, without those that cannot be understood; and what is wrong with these.
+
+    Args:
+        date: The field with the date; empty without one.
+        first, last: From and to.
+    """
+    found: list[Filter] = []
+    problems = dict.fromkeys(("where", "wrong", "dates"), "")
+    for text in where:
+        try:
+            condition = parse_filter(text)
+            collection.check_filters([condition])
+            found.append(condition)
+        except QueryError as error:
+            problems |= {"where": told(error), "wrong": text}
+    try:
+        found += within(date, first, last) if date else []
+    except QueryError as error:
+        problems["dates"] = told(error)
+    return found, problems
+
+
+def told(error: QueryError) -> str:
+    """What is wrong, and what to do."""
+    return f"{error} {hint_of(error)}".strip()
