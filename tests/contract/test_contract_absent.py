@@ -11,15 +11,15 @@ from indexer.records import Refinement
 
 
 @pytest.fixture
-def guessed(energy):
+def guessed(own_energy):
     """ "a" and "b" have keyphrases that do not stand in them."""
-    energy.write_mined(
+    own_energy.write_mined(
         [
             mined("a", axis(0), keyphrases=(keyphrase("Heat pump"), absent("Air conditioning"))),
             mined("b", axis(1), keyphrases=(absent("fluid mechanics"), absent("solar cooling"))),
         ]
     )
-    return energy
+    return own_energy
 
 
 def test_absent_keyphrases_are_searched_when_they_have_a_weight(guessed):
