@@ -183,10 +183,12 @@ def test_a_file_is_added_and_a_dead_letter_tried_again(page, address, tmp_path):
     page.set_input_files("#file", file)
     page.click("text=Add >> nth=-1")
     page.wait_for_selector("li[data-state=done]")  # it looks by itself
-    assert "new.jsonl:2" in page.inner_text("td.reason >> nth=0")
+    assert page.inner_text("th.reason >> nth=0") == "new.jsonl, line 2"
     page.click("text=Try again")
     page.wait_for_selector("li[data-state=done]:nth-child(1)")
     assert page.locator("li[data-task]").count() == 2
+    page.click("td >> text=Dismiss")
+    page.wait_for_selector("text=Nothing: every document was.")
     page.goto("/document?id=new")
     assert "Sea ice melts." in page.inner_text("div.body")
 
