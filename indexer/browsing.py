@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -131,6 +132,7 @@ def _are_dates(values: Sequence[tuple[str, int]]) -> bool:
     return bool(values) and all(_is_date(value) for value, _ in values)
 
 
+@lru_cache(2 * MOST_DATES)  # a timeline asks for every date of the collection, each time
 def _is_date(text: str) -> bool:
     found = DATE.fullmatch(text)
     if not found:
