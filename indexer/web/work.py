@@ -135,7 +135,7 @@ def _store(served: Served, waiting: Waiting, progress: Progress) -> RunReport:
     """Index one thing that waits. It waits on where that fails for a reason that passes."""
     try:
         return served.collection.index_posted(waiting, wait=False, progress=progress)
-    except Exception as error:
+    except Exception as error:  # whatever it is, it is raised again: only what waits is decided here
         passing = isinstance(error, IndexerError) and (error.retryable or "holder" in error.facts)
         if not passing:
             served.collection.posted.drop(waiting)
@@ -146,7 +146,7 @@ def _store_older(served: Served, waiting: Waiting, progress: Progress) -> None:
     """What cannot be stored at all was the matter of its own task."""
     try:
         _store(served, waiting, progress)
-    except Exception:
+    except Exception:  # any error was told there, and must not end the task of something else
         if waiting.is_there:
             raise
 
