@@ -3,6 +3,7 @@
     coming/RUN/…                   is being received
     waiting/RUN/uploads/NAME       has come, and is not stored yet
     waiting/RUN/documents/RUN.jsonl
+    waiting/RUN/begun              a byte for each time that storing it was begun and not ended
     uploads/NAME                   the newest copy of what was uploaded under this name
     documents/RUN.jsonl            documents that came without a file
 
@@ -30,6 +31,7 @@ from indexer.readers.source import place_of, shown
 
 UPLOADS, DOCUMENTS = "uploads", "documents"
 KINDS = (UPLOADS, DOCUMENTS)
+BEGUN = "begun"
 ABANDONED = 24 * 3600.0  # seconds after which nobody is receiving a file any more
 
 
@@ -99,13 +101,32 @@ class Posted:
         """
         if not waiting.is_there:
             raise NotFound(f"{waiting.path.name} was stored by another server.")
+        begun = waiting.folder / BEGUN
+        with begun.open("ab") as stream:
+            stream.write(b".")
+        try:
+            self.put(waiting)
+            yield
+        except (
+            Exception,
+            KeyboardInterrupt,
+        ):  # an error is no death, nor is being told to stop; both are raised again
+            begun.unlink(missing_ok=True)
+            raise
+        self.drop(waiting)
+
+    def put(self, waiting: Waiting) -> None:
+        """Copy something to its place."""
         waiting.place.parent.mkdir(exist_ok=True)
         beside = self._root / "coming" / waiting.folder.name
         beside.parent.mkdir(exist_ok=True)
         shutil.copyfile(waiting.path, beside)
         beside.replace(waiting.place)
-        yield
-        self.drop(waiting)
+
+    def deaths(self, waiting: Waiting) -> int:
+        """How many processes have begun to store it and were never heard of again."""
+        begun = waiting.folder / BEGUN
+        return begun.stat().st_size if begun.exists() else 0
 
     def drop(self, waiting: Waiting) -> None:
         """It waits no longer."""

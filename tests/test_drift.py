@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
-from test_collection import made, write
+from small_reports import made, write
 
 from indexer import drift
 from indexer.analysis.drift import Sign, Signs

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, suppress
 import pytest
 from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
-from test_collection import made
+from small_reports import made
 from test_succession import OtherEncoder
 from theft import steal_locks
 from user_index import OPTIONS, UserIndexInMemory

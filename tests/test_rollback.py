@@ -18,7 +18,7 @@ from hash_encoder import HashEncoder
 from services.asking import asked_for, needs
 from services.elastic import elasticsearch, no_indices
 from small_parts import PlainPreparer
-from test_collection import made, write
+from small_reports import made, write
 from test_succession import OtherEncoder
 
 from indexer.analysis.finders import Asked

@@ -10,7 +10,7 @@ from shutil import copytree
 
 import pytest
 from hash_encoder import HashEncoder
-from test_collection import made, write
+from small_reports import made, write
 from theft import steal_locks
 
 from indexer.analysis.finders import Asked

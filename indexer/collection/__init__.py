@@ -23,17 +23,18 @@ from typing import TYPE_CHECKING
 from indexer.analysis.finders import Asked
 from indexer.analysis.labels import label_of
 from indexer.answers import Plan
-from indexer.catalog.entries import STAGES, TAKING_IN, Run, Stage
+from indexer.catalog.entries import STAGES, TAKING_IN, Letter, Run, Stage
 from indexer.collection.opened import on_live_vectors
 from indexer.collection.state import State
 from indexer.encoding import Encoder
-from indexer.errors import NotFound, QueryError
+from indexer.errors import InputError, NotFound, QueryError
 from indexer.finish import Finisher
 from indexer.pipeline import Pipeline, RunReport
 from indexer.plan import planned
 from indexer.posted import Posted, Waiting
 from indexer.progress import Progress, no_progress
 from indexer.readers import ReadOptions
+from indexer.readers.source import shown
 from indexer.records import Topic
 from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
 from indexer.runs import Again, SourceRun, Wanted, check_live, recorded
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from workers.crew import Crew
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
+MOST_DEATHS = 3  # of processes that store what was posted, before it is given up
 MOST_IDS = 100  # of deleted documents, that the catalog keeps
 PAST_RUNS = 1_000  # that are looked through: years of nights
 
@@ -163,8 +165,24 @@ class Collection(State):
 
     @contextmanager
     def _storing(self, waiting: Waiting) -> Iterator[None]:
-        with self._tidying(), self.posted.placed(waiting):
-            yield
+        posted = self.posted
+        with self._tidying():
+            deaths = posted.deaths(waiting)
+            if deaths >= MOST_DEATHS:
+                raise self._given_up(waiting, deaths)
+            with posted.placed(waiting):
+                yield
+
+    def _given_up(self, waiting: Waiting, deaths: int) -> InputError:
+        """Make a dead letter of what ends every process that reads it; its copy stays, to be tried again when asked."""
+        reason = f"the program ended while it was stored, {deaths} times, and was not told to."
+        self.posted.put(waiting)
+        self.catalog.bury(self.name, [Letter(shown(waiting.place), "read", reason)])
+        self.posted.drop(waiting)
+        return InputError(
+            f"{self.posted.called(shown(waiting.place))}: {reason}",
+            hint="It can be tried again, as a dead letter.",
+        )
 
     @contextmanager
     def _tidying(self) -> Iterator[None]:

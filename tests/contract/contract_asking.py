@@ -22,3 +22,7 @@ def found(engine: Engine, query: WordQuery, *filters: Filter) -> set[str]:
 def under(engine: Engine, *filters: Filter) -> list[str]:
     """Ids of the documents that filters let through."""
     return list(engine.search(SearchRequest(filters=filters)).words.ids)
+
+
+def marked(fragment) -> list[str]:
+    return [fragment.text[start:end] for start, end in fragment.marks]

@@ -210,6 +210,43 @@ def test_a_kill_loses_nothing_and_mixes_no_versions(own, step):
         assert client.get("/api/status").json()["documents"] == {"stored": 0, "mined": 0, "done": 13}
 
 
+def test_what_kills_every_server_becomes_a_letter_and_stops_nothing(own, monkeypatch):
+    with Collection.open(home=own) as collection:
+        waiting = collection.posted.receive(lambda path: path.write_bytes(lines(ONE)), name="notes.jsonl")
+        with monkeypatch.context() as patch:
+            patch.setattr("indexer.runs.read", killed)
+            for _ in range(3):
+                with pytest.raises(Killed):
+                    collection.index_posted(waiting)
+        collection.posted.receive(lambda path: path.write_bytes(lines(OTHER)), name="other.jsonl")
+    with serving(own) as client:
+        (task,) = client.get("/api/tasks").json()
+        assert ended(client, task)["state"] == "done"
+        assert (text(client, "rev1"), text(client, "rev2")) == (None, OTHER["text"])
+        (letter,) = client.get("/api/dead-letters").json()
+        assert letter["where"] == "notes.jsonl"
+        assert letter["reason"].endswith(
+            "the program ended while it was stored, 3 times, and was not told to."
+        )
+        retried(client)
+        assert text(client, "rev1") == ONE["text"]
+    assert files(own) == []
+
+
+def test_to_be_told_to_stop_is_no_death(own, monkeypatch):
+    def stopped(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with Collection.open(home=own) as collection:
+        waiting = collection.posted.receive(lambda path: path.write_bytes(lines(ONE)), name="notes.jsonl")
+        with monkeypatch.context() as patch:
+            patch.setattr("indexer.runs.read", stopped)
+            for _ in range(4):
+                with pytest.raises(KeyboardInterrupt):
+                    collection.index_posted(waiting)
+        assert collection.index_posted(waiting).new == 1
+
+
 def test_what_waits_is_done_in_the_order_in_which_it_came(own):
     posted = Posted(own, "main")
     for version in (ONE, TWO):

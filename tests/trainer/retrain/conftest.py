@@ -9,7 +9,7 @@ from shutil import copytree
 import pytest
 from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
-from test_collection import made, write
+from small_reports import made, write
 
 from indexer.collection import Collection
 from models.registry import Registry

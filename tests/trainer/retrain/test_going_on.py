@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_collection import made, write
+from small_reports import made, write
 
 from indexer.catalog import Catalog
 from indexer.collection import Collection

@@ -9,7 +9,7 @@ from shutil import rmtree
 
 import numpy as np
 import pytest
-from test_collection import made, write
+from small_reports import made, write
 from test_drift import others
 
 from indexer.collection import Collection

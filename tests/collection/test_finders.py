@@ -1,7 +1,7 @@
 """Topics of one collection, found in one way and then in another."""
 
 import pytest
-from test_collection import encoder, made, no_worker_process, opened, state, write  # noqa: F401 (fixtures)
+from small_reports import made, opened, state, write
 
 from indexer.analysis.labels import label_of
 from indexer.fits import live_fit

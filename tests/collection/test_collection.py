@@ -3,82 +3,14 @@
 import json
 
 import pytest
-from hash_encoder import HashEncoder
+from small_reports import SUBJECTS, made, opened, state, write
 from theft import steal_locks
 
-from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.collection import Collection
-from indexer.engines.base import Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
 from indexer.search import parse_filter
-
-SUBJECTS = {
-    "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",
-    "law": "Tax law sets the income tax rate, and a tax court decides about every disputed tax bill.",
-    "sea": "Deep sea fish live near hydrothermal vents, where the ocean floor feeds marine bacteria.",
-}
-OTHERS = (
-    "A sourdough starter needs rye flour, and the oven spring depends on the dough hydration of every loaf.",
-    "Violin strings vibrate, while the sound post and the bass bar of a concert violin carry each tone.",
-    "Chess openings favour central pawns, so a queen gambit or a king attack decides many chess games.",
-)
-
-
-def made(number=30):
-    names = list(SUBJECTS)
-    return [
-        {
-            "id": f"d{i:02}",
-            "title": f"Report {i} about {names[i % 3]}",
-            "text": f"{SUBJECTS[names[i % 3]]} Station {i} reports new measurements.",
-            "kind": names[i % 3],
-            "year": 2000 + i,
-        }
-        for i in range(number)
-    ]
-
-
-def write(path, records):
-    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    return path
-
-
-@pytest.fixture(autouse=True)
-def encoder(monkeypatch):
-    fake = HashEncoder()
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: fake)
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    return fake
-
-
-@pytest.fixture(autouse=True)
-def no_worker_process(monkeypatch):
-    """Tagging in this process: starting another one takes a second."""
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-
-
-def opened(home):
-    return Collection.open(home=home)
-
-
-def state(collection):
-    """Everything that an undisturbed and a disturbed run must have in common."""
-    documents = {
-        s.document.id: (
-            s.document.content_hash,
-            [(k.text, k.score, k.places) for k in s.keyphrases],
-            s.topics,
-        )
-        for s in collection.documents()
-    }
-    phrases = sorted(
-        (p.phrase, p.documents, p.surfaces, p.topics)
-        for p in collection.engine.phrases(list(collection.engine.phrase_ids()))
-    )
-    topics = sorted((t.id, t.label, t.size, t.phrases) for t in collection.topics())
-    return documents, phrases, topics
 
 
 def test_index_mines_topics_keyphrases_and_phrases(tmp_path):
@@ -198,77 +130,8 @@ def test_a_keyphrase_of_one_document_has_a_phrase_row(tmp_path):
         assert not (alone - chosen) & set(collection.engine.phrase_ids())
 
 
-def test_new_documents_join_the_topics_there_are(tmp_path):
-    with opened(tmp_path / "home") as collection:
-        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
-        before = {t.id: t.size for t in collection.topics()}
-        record = {"id": "x", "text": SUBJECTS["law"]}
-        collection.index([write(tmp_path / "b.jsonl", [record])])
-        after = {t.id: t.size for t in collection.topics()}
-        (topic,) = collection.document("x").topics
-        assert after == before | {topic.topic_id: before[topic.topic_id] + 1}
-        assert "law" in {s.document.meta.get("kind") for s in collection.topic(topic.topic_id).documents}
-
-
-def with_other_texts(records):
-    """As when another field is read than before."""
-    return [record | {"title": "", "text": OTHERS[i % 3]} for i, record in enumerate(records)]
-
-
-def test_topics_are_found_anew_when_nearly_all_texts_are_others(tmp_path):
-    source = write(tmp_path / "a.jsonl", made(60))
-    with opened(tmp_path / "home") as collection:
-        collection.index([source], topics=3)
-        before = {topic.id for topic in collection.topics()}
-        report = collection.index([write(source, with_other_texts(made(60)))])
-        assert (report.changed, report.new_fit, report.without_topic) == (60, True, 0)
-        assert report.notes == ["Nearly all texts have become others, so topics are found anew."]
-        sizes = {topic.id: topic.size for topic in collection.topics()}
-        assert sorted(sizes.values()) == [20, 20, 20]  # as many as were asked for, of 20 documents each
-        assert not before & set(sizes)
-
-
-def test_topics_are_found_anew_also_when_the_run_was_killed_after_reading(tmp_path, monkeypatch):
-    source = write(tmp_path / "a.jsonl", made(60))
-    with opened(tmp_path / "home") as collection:
-        collection.index([source], topics=3)
-        write(source, with_other_texts(made(60)))
-        with monkeypatch.context() as patch:
-            patch.setattr(LocalEngine, "write_mined", broken_off)
-            with pytest.raises(KeyboardInterrupt):
-                collection.index([source])
-        report = collection.index([source])
-        assert (report.unchanged, report.new_fit) == (60, True)
-
-
 def broken_off(*_):
     raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda record: record | {"year": 1900},
-        lambda record: record | {"text": f"{record['text']} Corrected."},
-        lambda record: with_other_texts([record])[0] if record["id"] < "d53" else record,  # 53 of 60: 88 %
-    ],
-)
-def test_topics_stay_when_other_fields_or_a_few_words_or_not_all_texts_change(tmp_path, edit):
-    source = write(tmp_path / "a.jsonl", made(60))
-    with opened(tmp_path / "home") as collection:
-        collection.index([source], topics=3)
-        report = collection.index([write(source, map(edit, made(60)))])
-        assert report.changed >= 53
-        assert not report.new_fit
-
-
-def test_a_run_counts_the_documents_that_no_topic_reaches(tmp_path):
-    with opened(tmp_path / "home") as collection:
-        collection.index([write(tmp_path / "a.jsonl", made(60))], topics=3)
-        strangers = [{"id": f"x{i}", "text": OTHERS[i % 3]} for i in range(6)]
-        report = collection.index([write(tmp_path / "b.jsonl", strangers)])
-        without = [id_ for id_ in (f"x{i}" for i in range(6)) if not collection.document(id_).topics]
-        assert report.without_topic == len(without) > 0
 
 
 @pytest.mark.parametrize("broken", ["write_mined", "refine", "write_phrases", "write_topics"])
@@ -356,18 +219,6 @@ def test_a_document_that_the_encoder_fails_on_does_not_take_others_with_it(tmp_p
         assert collection.document("bad").keyphrases
 
 
-def test_why_names_the_phrases_that_voted(tmp_path):
-    with opened(tmp_path / "home") as collection:
-        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
-        why = collection.why("d01")
-        assert why.topics[0][0].id == collection.document("d01").topics[0].topic_id
-        assert sum(v.weight for v in why.votes) == pytest.approx(1.0, abs=1e-4)
-        assert all(v.topic is None or v.similarity >= why.reach for v in why.votes)
-        assert why.bundle == HashEncoder.bundle
-        with pytest.raises(NotFound, match="no document 'nobody'"):
-            collection.why("nobody")
-
-
 def test_phrases_in_context_need_one_mark(tmp_path):
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "a.jsonl", made())])
@@ -377,82 +228,6 @@ def test_phrases_in_context_need_one_mark(tmp_path):
         for text in ("no mark", "[[two]] [[marks]]", "[[ ]]"):
             with pytest.raises(QueryError, match="Exactly one phrase"):
                 collection.phrases_in(text)
-
-
-def test_a_name_given_by_hand_survives_later_runs_and_refits(tmp_path):
-    source = write(tmp_path / "a.jsonl", made())
-    with opened(tmp_path / "home") as collection:
-        collection.index([source], topics=3)
-        law = collection.document("d01").topics[0].topic_id
-        collection.rename_topic(law, "All about taxes")
-        ids = {t.id for t in collection.topics()}
-        report = collection.index([source], refit=True, topics=3)
-        assert report.new_fit
-        assert {t.id for t in collection.topics()} == ids
-        assert next(t for t in collection.topics() if t.id == law).label == "All about taxes"
-        with pytest.raises(QueryError, match="Another topic"):
-            collection.rename_topic(next(iter(ids - {law})), "all about TAXES")
-        with (
-            collection.catalog.lock("main", "indexer index"),
-            pytest.raises(CatalogError, match="is being written by indexer index"),
-        ):
-            collection.rename_topic(law, "Put over topics that are being fitted")
-
-
-def test_a_name_given_by_hand_is_taken_back(tmp_path):
-    source = write(tmp_path / "a.jsonl", made())
-    with opened(tmp_path / "home") as collection:
-        collection.index([source], topics=3)
-        mined = collection.topics()
-        collection.rename_topic(mined[0].id, "By hand")
-        assert collection.unname_topic(mined[0].id).label == mined[0].label
-        assert [(t.label, t.named_by_hand) for t in collection.topics()] == [(t.label, False) for t in mined]
-        collection.rename_topic(mined[0].id, "By hand")
-        collection.rename_topic(mined[1].id, mined[0].label)
-        with pytest.raises(QueryError, match="Another topic") as raised:
-            collection.unname_topic(mined[0].id)
-        assert raised.value.facts["other"] == mined[1].id
-
-
-def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
-    with opened(tmp_path / "home") as collection:
-        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
-        wind, law = (collection.document(d).topics[0].topic_id for d in ("d00", "d01"))
-        catalog, old = collection.catalog, TopicEntry(99, "Wind and law", state="retired")
-        catalog.save_topics("main", [old])
-        split = [
-            LineageEntry("R9", old.id, wind, "split", 0.6),
-            LineageEntry("R9", old.id, law, "split", 0.5),
-        ]
-        catalog.install_fit(
-            "main", catalog.live_fit("main").run, topics=catalog.topics("main"), lineage=split
-        )
-
-        def found(*conditions):
-            hits = collection.search("", mode="words", filters=conditions, limit=50).hits
-            return {hit.stored.document.id for hit in hits}
-
-        every = {document["id"] for document in made()}
-        both = found(Filter("topic", "=", wind), Filter("topic", "=", law))
-        assert set() < both < every
-        assert found(Filter("topic", "=", old.id)) == found(Filter("topic", "=", ["99"])) == both
-        assert found(Filter("topic", "!=", old.id)) == every - both
-        details = collection.topic(old.id)
-        assert (details.topic.id, [topic.id for topic in details.others]) == (wind, [law])
-        assert collection.topic(law).others == ()
-
-
-def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):
-    source = write(tmp_path / "a.jsonl", made())
-    with opened(tmp_path / "home") as collection:
-        collection.index([source], topics=3)
-        law, sea = (collection.document(d).topics[0].topic_id for d in ("d01", "d02"))
-        topic, changed = collection.merge_topics(law, [sea])
-        assert (topic.id, topic.size, changed) == (law, 20, 10)
-        assert collection.topic_id(sea) == law
-        assert len(collection.topics()) == 2
-        collection.index([write(tmp_path / "b.jsonl", [{"id": "x", "text": SUBJECTS["sea"]}])])
-        assert collection.document("x").topics[0].topic_id == law
 
 
 def test_keyphrases_of_one_text_store_nothing(tmp_path):
@@ -483,21 +258,6 @@ def test_an_empty_collection_answers_everything(tmp_path):
         assert collection.phrases("anything") == []
         assert collection.phrases_in("[[anything]]") == []
         assert collection.status().topics == 0
-
-
-def test_a_title_that_many_documents_share_does_not_name_their_topic(tmp_path):
-    records = made()
-    for record in records:
-        if record["kind"] == "space":
-            record["title"] = "Amusing newsgroup thread"
-            record["text"] = (
-                f"The solar wind of day {record['year']} was measured, and so was the solar corona."
-            )
-    with opened(tmp_path / "home") as collection:
-        collection.index([write(tmp_path / "docs.jsonl", records)], topics=3)
-        labels = [topic.label for topic in collection.topics()]
-        assert "Amusing newsgroup thread" not in labels
-        assert any("olar" in label for label in labels), labels
 
 
 def test_a_collection_that_is_not_there_is_not_made_when_only_looked_for(tmp_path):
