@@ -7,11 +7,16 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from indexer.errors import EngineUnavailable, NotFound
+
+T = TypeVar("T")
+
+MOST_REMEMBERED = 64  # answers of a connection
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
     errno.ENOSPC: sqlite3.SQLITE_FULL,
@@ -76,6 +81,31 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
     return None
 
 
+class Connection(sqlite3.Connection):
+    """A connection that remembers what it found out about the whole file, until somebody changes something."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._state: tuple[int, int] | None = None
+        self._known: dict[Hashable, Any] = {}
+
+    def remembered(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What `find` returns, or has returned while the file was the same.
+
+        It must depend on nothing but the key and the file, and nobody may change it.
+        """
+        (others,) = self.execute("PRAGMA data_version").fetchone()  # counts what other connections commit
+        if self._state != (others, self.total_changes):
+            self._state = others, self.total_changes
+            self._known.clear()
+        if key not in self._known:
+            while len(self._known) >= MOST_REMEMBERED:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = find()
+        found: T = self._known[key]
+        return found
+
+
 class Connections:
     """Hands out connections, one to a user at a time, so that several threads may search at once.
 
@@ -87,17 +117,15 @@ class Connections:
         self.file = file
         self.read_only = read_only
         self.wait = wait  # seconds to wait for another process's write
-        self._idle: list[sqlite3.Connection] = []
-        self._inherited: list[
-            sqlite3.Connection
-        ] = []  # the parent's, after a fork: kept, never used or closed
+        self._idle: list[Connection] = []
+        self._inherited: list[Connection] = []  # the parent's, after a fork: kept, never used or closed
         self._pid = os.getpid()
         self._closed = False
         self._pool_lock = threading.Lock()
         self._write_lock = threading.RLock()
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """One snapshot: everything read in the block is of the same moment."""
         with translated(self.file, self.wait):
             connection = self._take()
@@ -108,7 +136,7 @@ class Connections:
                 self._give(connection)
 
     @contextmanager
-    def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+    def writing(self, *, durable: bool = False) -> Iterator[Connection]:
         """One transaction, all or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes.
 
         `durable`: it is on the disk when the block ends, for those who then delete what it replaces.
@@ -127,7 +155,7 @@ class Connections:
                 self._give(connection)
 
     @contextmanager
-    def outside_transaction(self) -> Iterator[sqlite3.Connection]:
+    def outside_transaction(self) -> Iterator[Connection]:
         """For VACUUM and checkpoints, which cannot run inside a transaction."""
         with translated(self.file, self.wait), self._write_lock:
             connection = self._take()
@@ -144,7 +172,7 @@ class Connections:
                 connection.close()
             self._idle.clear()
 
-    def _take(self) -> sqlite3.Connection:
+    def _take(self) -> Connection:
         with self._pool_lock:
             self._forget_after_fork()
             if self._closed:
@@ -153,7 +181,7 @@ class Connections:
                 return self._idle.pop()
         return self._open()
 
-    def _give(self, connection: sqlite3.Connection) -> None:
+    def _give(self, connection: Connection) -> None:
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -172,7 +200,7 @@ class Connections:
             self._idle = []
             self._pid = os.getpid()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> Connection:
         if self.read_only and not self.file.exists():
             raise NotFound(
                 f"There is no collection in {self.file.parent}.", hint="Make one with: indexer index SOURCE"
@@ -187,9 +215,14 @@ class Connections:
             # In a folder that cannot be written SQLite can make no lock files; but then nobody writes there.
             return self._configured(f"{self.file.absolute().as_uri()}?immutable=1")
 
-    def _configured(self, uri: str) -> sqlite3.Connection:
+    def _configured(self, uri: str) -> Connection:
         connection = sqlite3.connect(
-            uri, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False
+            uri,
+            uri=True,
+            timeout=self.wait,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=Connection,
         )
         try:
             if not self.read_only:
@@ -209,7 +242,7 @@ class Connections:
             raise
         return connection
 
-    def _write_ahead(self, connection: sqlite3.Connection) -> None:
+    def _write_ahead(self, connection: Connection) -> None:
         """Keep a write-ahead log, so that readers and a writer do not wait for each other.
 
         The first to open a new file changes its format; SQLite does not wait for a lock then, so others try again.

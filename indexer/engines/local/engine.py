@@ -31,7 +31,7 @@ from indexer.engines.local import (
     texts,
     topic_rows,
 )
-from indexer.engines.local.connections import Connections, translated
+from indexer.engines.local.connections import Connection, Connections, translated
 from indexer.engines.local.lookup import doc_numbers
 from indexer.engines.local.vectors import Vectors, missing, unit
 from indexer.engines.local.words import highlights
@@ -106,7 +106,7 @@ class LocalEngine:
             schema.upgrade(connection, self._language)
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Connection]:
         """A snapshot of the tables, with the vector files that belong to it open."""
         with self._connections.reading() as connection:
             for attempt in range(3):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import FEWEST, Counted, Special, jlh
+from indexer.engines.local.connections import Connection
 from indexer.engines.local.filters import Docs, column
 from indexer.engines.local.lookup import numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD, TOPIC_FIELD
@@ -84,9 +85,18 @@ def _packed(rows: Sequence[tuple[int, ...]]) -> tuple[bytes, bytes]:
 
 
 def count(
-    connection: sqlite3.Connection, docs: Docs | None, fields: Sequence[str], size: int
+    connection: Connection, docs: Docs | None, fields: Sequence[str], size: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
     """The most frequent values of each field among these documents; among all when None."""
+    if docs is None:
+        key = ("count", tuple(fields), size)
+        return connection.remembered(key, lambda: _count(connection, None, fields, size))
+    return _count(connection, docs, fields, size)
+
+
+def _count(
+    connection: sqlite3.Connection, docs: Docs | None, fields: Sequence[str], size: int
+) -> dict[str, tuple[tuple[str, int], ...]]:
     codes = _codes(connection, docs)
     owners = codes >> FIELD_BITS
     answer: dict[str, tuple[tuple[str, int], ...]] = {}
@@ -99,7 +109,7 @@ def count(
     return answer
 
 
-def special(connection: sqlite3.Connection, docs: Docs, mined: int, limit: int) -> list[Special]:
+def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[Special]:
     """Keyphrases that are more frequent among these documents than among all that are mined.
 
     Args:
@@ -107,7 +117,8 @@ def special(connection: sqlite3.Connection, docs: Docs, mined: int, limit: int) 
     """
     if len(docs) == 0 or limit <= 0:
         return []
-    here, everywhere = (_keyphrase_counts(connection, some) for some in (docs, None))
+    here = _keyphrase_counts(connection, docs)
+    everywhere = connection.remembered("keyphrases", lambda: _keyphrase_counts(connection, None))
     scores = {
         kind: jlh(int(here[kind]) / len(docs), int(everywhere[kind]) / mined)
         for kind in np.flatnonzero(here >= FEWEST).tolist()

@@ -20,6 +20,7 @@ from indexer.engines.base import (
     WordQuery,
 )
 from indexer.engines.local import facets, filters, mention_rows, phrase_rows, words
+from indexer.engines.local.connections import Connection
 from indexer.engines.local.filters import Docs, Mask, column
 from indexer.engines.local.lookup import doc_ids, numbers
 from indexer.engines.local.schema import TOPIC_FIELD
@@ -41,11 +42,12 @@ class Matches:
     scores: Scores | None = None
 
 
-def search(connection: sqlite3.Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
+def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
     mask = filters.allowed(connection, request.filters)
     listed = request.words is not None or request.vector is None
+    every = mask is None and request.words is None
     matches = None
-    if listed or (request.facets and mask is not None):
+    if not every and (listed or request.facets):
         matches = _matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
@@ -53,8 +55,12 @@ def search(connection: sqlite3.Connection, vectors: Vectors, request: SearchRequ
         allowed = _without(connection, request.words, mask)
         wanted = request.limit if request.nearest is None else request.nearest
         meaning = _by_vector(connection, vectors, asked, wanted, allowed)
+    ranking = None
+    if listed:
+        limit = request.limit
+        ranking = _every(connection, limit) if matches is None else _ranked(connection, matches, limit)
     return SearchAnswer(
-        _ranked(connection, matches, request.limit) if matches and listed else None,
+        ranking,
         meaning,
         facets.count(connection, matches.docs if matches else None, request.facets, request.facet_size)
         if request.facets
@@ -71,7 +77,7 @@ def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Se
     return _ranked(connection, matches, len(matches.docs))
 
 
-def special(connection: sqlite3.Connection, conditions: Sequence[Filter], limit: int) -> list[Special]:
+def special(connection: Connection, conditions: Sequence[Filter], limit: int) -> list[Special]:
     """Keyphrases that are more frequent among the mined documents under the filters than among all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
     mask = filters.allowed(connection, conditions)
@@ -134,6 +140,15 @@ def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ran
     return _listed(
         doc_ids(connection, docs.tolist()), zip(docs.tolist(), scores.tolist(), strict=True), limit, total
     )
+
+
+def _every(connection: Connection, limit: int) -> Ranking:
+    """All documents there are, by id."""
+    sql = "SELECT count(*) FROM documents"
+    total = connection.remembered("documents", lambda: connection.execute(sql).fetchone()[0])
+    found = connection.execute("SELECT id FROM documents ORDER BY id LIMIT ?", (max(0, limit),))
+    ids = [id_ for (id_,) in found]
+    return Ranking(tuple(ids), (0.0,) * len(ids), total)
 
 
 def _listed(ids: dict[int, str], scored: Iterable[tuple[int, float]], limit: int, total: int) -> Ranking:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from indexer.engines.local.connections import Connection
 from indexer.engines.local.vectors import bad_vector
 from indexer.engines.storable import unencodable
 from indexer.errors import WriteRefused
@@ -39,8 +40,12 @@ def write(connection: sqlite3.Connection, topics: Sequence[Topic], dims: int) ->
     )
 
 
-def read(connection: sqlite3.Connection) -> list[Topic]:
+def read(connection: Connection) -> list[Topic]:
     """All topics, largest first."""
+    return list(connection.remembered("topics", lambda: _read(connection)))
+
+
+def _read(connection: sqlite3.Connection) -> list[Topic]:
     rows = connection.execute(
         "SELECT id, label, phrases, size, centroid, named FROM topics ORDER BY size DESC, id"
     )

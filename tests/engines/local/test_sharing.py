@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from contract_rows import DIMS, axis, between, document, mention, mined, phrase
+from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, phrase
 
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.engines.local import LocalEngine
@@ -172,3 +172,22 @@ def test_compaction_gives_space_back(folder, engine):
     assert {row.phrase for row, _ in engine.nearest_mentions(axis(0), limit=100)} == {
         f"phrase {id_}" for id_ in ids[:40]
     }
+
+
+def test_counts_of_everything_follow_what_is_written_here_and_elsewhere(engine, folder):
+    """They are remembered as long as nothing has changed."""
+
+    def counted(asked: LocalEngine) -> tuple[int, dict[str, tuple[tuple[str, int], ...]]]:
+        answer = asked.search(SearchRequest(facets=("kind", "keyphrase"), limit=0))
+        return answer.words.total, answer.facets
+
+    with closing(LocalEngine(folder, DIMS)) as other:
+        assert counted(engine) == counted(other) == (0, {"kind": (), "keyphrase": ()})
+        for number, writing in enumerate([engine, other, engine], 1):
+            writing.store([document(f"d{number}", kind="new")])
+            writing.write_mined([mined(f"d{number}", keyphrases=(keyphrase("wind"),))])
+            expected = (number, {"kind": (("new", number),), "keyphrase": (("wind", number),)})
+            assert counted(engine) == counted(other) == expected
+            assert counted(engine) == counted(other) == expected
+        other.delete(["d1"])
+        assert counted(engine) == (2, {"kind": (("new", 2),), "keyphrase": (("wind", 2),)})
