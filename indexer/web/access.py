@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Form, Request
 
 from indexer.keys import Key, Keys, Scope
 from indexer.web.problems import Refusal
@@ -172,3 +172,13 @@ def may(scope: Scope) -> Callable[[Request], Visitor]:
 Reader = Annotated[Visitor, Depends(may("read"))]
 Writer = Annotated[Visitor, Depends(may("write"))]
 Admin = Annotated[Visitor, Depends(may("admin"))]
+
+
+def form_sender(request: Request, writer: Writer, token: Annotated[str, Form()] = "") -> Visitor:
+    """A dependency: who may write, and has sent a form of a page of ours."""
+    access: Access = request.app.state.served.access
+    access.check_token(request, token)
+    return writer
+
+
+FormWriter = Annotated[Visitor, Depends(form_sender)]

@@ -11,7 +11,7 @@ from indexer.answers import Why
 from indexer.collection.reading import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
 from indexer.web import work
-from indexer.web.access import Reader, Writer
+from indexer.web.access import FormWriter, Reader
 from indexer.web.pages.marking import Piece, Span, in_context, phrases_of, pieces
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.rendering import page
@@ -68,12 +68,10 @@ def _why(served: Served, id: str) -> Why | None:
 def delete(
     request: Request,
     served: Shared,
-    writer: Writer,
+    writer: FormWriter,
     id: Annotated[str, Form(max_length=512)] = "",
-    token: Annotated[str, Form()] = "",
 ) -> RedirectResponse:
     """Take a document out."""
-    served.access.check_token(request, token)
     return to_task(work.delete(served, id))
 
 

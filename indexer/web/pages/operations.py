@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from indexer.catalog.entries import STAGES, DeadLetter, Run, Stage
 from indexer.readers.registry import MANY, ONE
 from indexer.web import work
-from indexer.web.access import Reader, Visitor, Writer
+from indexer.web.access import FormWriter, Reader, Visitor
 from indexer.web.changes import shown
 from indexer.web.pages.going_on import going_on
 from indexer.web.pages.rendering import page
@@ -108,13 +108,11 @@ def judgements(history: list[Run]) -> list[Judgement]:
 def dismiss(
     request: Request,
     served: Shared,
-    writer: Writer,
+    writer: FormWriter,
     letter: Annotated[int | None, Form(ge=1, lt=2**63)] = None,
     stage: Annotated[Stage | Literal["all"] | None, Form()] = None,
-    token: Annotated[str, Form()] = "",
 ) -> RedirectResponse:
     """Take dead letters off the list: one, those of a stage, or all."""
-    served.access.check_token(request, token)
     if letter is not None:
         served.collection.dismiss([letter])
     elif stage is not None:
@@ -123,20 +121,14 @@ def dismiss(
 
 
 @router.post("/operations/retry")
-def retry(
-    request: Request, served: Shared, writer: Writer, token: Annotated[str, Form()] = ""
-) -> RedirectResponse:
+def retry(request: Request, served: Shared, writer: FormWriter) -> RedirectResponse:
     """Do the dead letters again."""
-    served.access.check_token(request, token)
     return to_task(work.retry(served))
 
 
 @router.post("/operations/files")
-def add_file(
-    request: Request, served: Shared, writer: Writer, file: UploadFile, token: Annotated[str, Form()] = ""
-) -> Response:
+def add_file(request: Request, served: Shared, writer: FormWriter, file: UploadFile) -> Response:
     """Index a file."""
-    served.access.check_token(request, token)
     try:
         return to_task(work.add_file(served, file.filename or "", file.file))
     except Refusal as error:

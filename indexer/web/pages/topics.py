@@ -15,7 +15,7 @@ from indexer.records import Topic
 from indexer.topic_map import Spot
 from indexer.trends import Order, Trends, ordered
 from indexer.web import work
-from indexer.web.access import Reader, Visitor, Writer
+from indexer.web.access import FormWriter, Reader, Visitor
 from indexer.web.pages.charts import FEW, Bar, shares
 from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
@@ -175,22 +175,17 @@ def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLR
 def rename(
     request: Request,
     served: Shared,
-    writer: Writer,
+    writer: FormWriter,
     id: str,
     label: Annotated[str, Form(max_length=200)] = "",
-    token: Annotated[str, Form()] = "",
 ) -> Response:
     """Give a topic a name by hand."""
-    served.access.check_token(request, token)
     return _tried(request, served, writer, id, lambda: served.collection.rename_topic(id, label), label=label)
 
 
 @router.post("/topics/{id}/unname")
-def unname(
-    request: Request, served: Shared, writer: Writer, id: str, token: Annotated[str, Form()] = ""
-) -> Response:
+def unname(request: Request, served: Shared, writer: FormWriter, id: str) -> Response:
     """Take back the name that was given by hand."""
-    served.access.check_token(request, token)
     return _tried(request, served, writer, id, lambda: served.collection.unname_topic(id))
 
 
@@ -198,13 +193,11 @@ def unname(
 def merge(
     request: Request,
     served: Shared,
-    writer: Writer,
+    writer: FormWriter,
     id: str,
     into: Annotated[str, Form(max_length=200)] = "",
-    token: Annotated[str, Form()] = "",
 ) -> Response:
     """Make it a part of another topic: a task, which waits while somebody else writes."""
-    served.access.check_token(request, token)
     return _tried(request, served, writer, id, lambda: work.merge(served, id, into), then="/operations#tasks")
 
 
