@@ -16,6 +16,7 @@ from indexer.vectors import Floats
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
+UNSEEN = 2  # sentences more that a phrase is taken to stand in: one seen twice in a topic is no proof
 NEARNESS = 0.4  # what a standard deviation nearer to the centroid is worth, as an exponent
 SUPPORT = 0.7  # how much the company of its words counts for a phrase
 WORDS_BONUS = {1: 0.4, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
@@ -62,9 +63,12 @@ class LabelMaker:
 
     def _score(self, topic: str, sentences: int, total: int, surface: str) -> float:
         """Frequent here, rare elsewhere (class-based tf-idf), of a good length."""
-        share = sentences / (total + 2)  # of all of the phrase; +2 so that a phrase seen twice is no proof
+        share = sentences / (total + UNSEEN)  # of all of the phrase
         prior = self.sizes.get(topic, 1) / max(1, sum(self.sizes.values()))
-        lift = max(0.0, math.log(max(share, 1e-9) / max(prior, 1e-9))) if len(self.sizes) > 1 else 1.0
+        # The unseen sentences have this topic as often as any: few topics must not make all phrases worth nothing.
+        expected = max(prior, 1e-9)
+        above = (sentences / expected + UNSEEN) / (total + UNSEEN)
+        lift = max(0.0, math.log(above)) if len(self.sizes) > 1 else 1.0
         words = WORDS_BONUS.get(len(surface.split()), 0.4)  # "high-risk" is one word
         return math.log1p(sentences) * share * lift * words
 

@@ -68,6 +68,14 @@ def test_the_nearer_phrase_leads_however_wide_an_encoder_spreads_cosines(least):
     assert labels.leading()["a"] == ("climate models", "wind speed", "field data")
 
 
+def test_in_a_small_collection_the_nearest_phrases_lead_where_each_stands_once():
+    labels = maker({"a": 6, "b": 6})
+    for phrase, cosine in {"alpine hut": 0.2, "book": 0.3, "solar wind": 0.9}.items():
+        vector = np.float32([cosine, np.sqrt(1 - cosine**2)])
+        labels.add(PhraseCount(phrase, {phrase: 1}, {"a": 1}, vector))
+    assert labels.leading()["a"] == ("solar wind", "alpine hut", "book")
+
+
 def test_a_hyphenated_word_is_one_word():
     labels = maker()
     labels.add(count("high-risk", a=10))
