@@ -108,20 +108,33 @@ def _words(
 
 
 def field_kinds(engine: Engine) -> FieldKinds:
-    """Tell fields to narrow by, and the one that has the date, from their most frequent values."""
+    """Tell fields to narrow by, and the one that has the date, from their most frequent values.
+
+    Of several with dates it is the one that most documents have; of equal ones the likelier name.
+    """
     names = engine.fields()
     if not names:
         return FieldKinds((), "")
     answer = engine.search(SearchRequest(limit=0, facets=tuple(names), facet_size=LOOKED_AT))
     total = answer.words.total if answer.words else 0
     dates = [name for name in names if _are_dates(answer.facets[name])]
-    dates.sort(key=lambda name: (not LIKELY.search(name), name))
+    if len(dates) > 1:  # one file with a date of its own does not decide for all
+        having = {name: _dated(engine, name) for name in dates}
+        dates.sort(key=lambda name: (-having[name], not LIKELY.search(name), name))
     choices = [
         name
         for name in names
         if name not in dates and _is_shared([number for _, number in answer.facets[name]], total)
     ]
     return FieldKinds(tuple(choices), dates[0] if dates else "")
+
+
+def _dated(engine: Engine, field: str) -> int:
+    """How many documents have a date in this field."""
+    first, last = YEARS
+    possible = (Filter(field, ">=", str(first)), Filter(field, "<", str(last + 1)))
+    answer = engine.search(SearchRequest(filters=possible, limit=0))
+    return answer.words.total if answer.words else 0
 
 
 def _is_shared(numbers: Sequence[int], total: int) -> bool:
