@@ -27,6 +27,7 @@ TELLING = 0.01  # share of all documents that the most frequent value must have,
 UNITS = {10: "day", 7: "month", 4: "year"}  # what a person may name, by its length
 MOST_DATES = 10_000  # distinct values of a date field; with more of them nothing is counted over time
 MOST_PERIODS = 60
+MOST_ALTERNATIVES = 1_000  # distinct dates that a year may stand for where it is compared with =
 DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ].*)?)?)?")
 YEARS = (1000, 2199)  # other numbers of four digits are no years
 PRECISION = {"day": 10, "month": 7, "year": 4, "decade": 3, "century": 2}  # characters of an ISO date
@@ -245,6 +246,59 @@ def check_dates(engine: Engine, filters: Sequence[Filter]) -> None:
         request = SearchRequest(limit=0, facets=(condition.field,), facet_size=LOOKED_AT)
         if _are_dates(engine.search(request).facets[condition.field]):
             raise _no_date(value)
+
+
+def whole_periods(engine: Engine, filters: Sequence[Filter]) -> list[Filter]:
+    """The same conditions, in which a year, a month or a day means all of it: ``date<=2015`` holds for all of 2015.
+
+    Engines compare dates as texts, and "2015-06-01" comes behind "2015". Numbers stay what they are.
+
+    Raises:
+        QueryError: A condition with ``=`` or ``!=`` stands for too many dates.
+    """
+    return [_whole_period(engine, condition) for condition in filters]
+
+
+def _whole_period(engine: Engine, condition: Filter) -> Filter:
+    field, operator, value = condition.field, condition.operator, condition.value
+    if operator in ("<", ">=") or not isinstance(value, str) or not (len(value) in UNITS and _is_date(value)):
+        return condition
+    if not _has_dates_as_text(engine, field):
+        return condition
+    end = _next(value, UNITS[len(value)])
+    if operator == "<=":
+        return Filter(field, "<", end)
+    if operator == ">":
+        return Filter(field, ">=", end)
+    return Filter(field, operator, _dates_between(engine, field, value, end) or value)
+
+
+def _has_dates_as_text(engine: Engine, field: str) -> bool:
+    values = engine.search(SearchRequest(limit=0, facets=(field,), facet_size=LOOKED_AT)).facets[field]
+    if not _are_dates(values):
+        return False
+    if any(len(value) > len("2015") for value, _ in values):
+        return True
+    no_number = Filter(field, ">=", f"{YEARS[0]}-")  # a number is compared with numbers only
+    found = engine.search(SearchRequest(limit=0, filters=(no_number,))).words
+    return found is not None and found.total > 0
+
+
+def _dates_between(engine: Engine, field: str, start: str, end: str) -> list[str]:
+    """The dates that there are in a stretch of time: as alternatives they can be joined with others, and left out."""
+    request = SearchRequest(
+        limit=0,
+        filters=(Filter(field, ">=", start), Filter(field, "<", end)),
+        facets=(field,),
+        facet_size=MOST_ALTERNATIVES + 1,
+    )
+    counted = engine.search(request).facets[field]
+    if len(counted) > MOST_ALTERNATIVES:
+        raise QueryError(
+            f"In {start} '{field}' has more than {MOST_ALTERNATIVES:,} different dates.",
+            hint=f"Ask for {field}>={start} and {field}<={start}.",
+        )
+    return [date_ for date_, _ in counted if start <= date_ < end]
 
 
 def _no_date(given: str) -> QueryError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+from urllib.parse import urlencode
 
 import pytest
 from small_parts import WideHashEncoder
@@ -109,6 +111,27 @@ def test_a_condition_on_any_field(web):
     tree = seen(web, "/?where=date%3E%3D2019")
     assert text(one(tree, "//h2[@id='said']")) == "2 documents"
     assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2019"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "span", "ids"),
+    [
+        ("date<=2002", "to=2002", ["d00", "d01", "d02"]),
+        ("date>2018", "from=2019", ["d19", "d20"]),
+        ("date=2005", "from=2005&to=2005", ["d05"]),
+        ("date<=2001-02", "to=2001-02", ["d00"]),
+    ],
+)
+def test_a_condition_on_dates_finds_what_from_and_to_find(web, condition, span, ids):
+    for asked in (urlencode({"where": condition}), span):
+        tree = seen(web, f"/?{asked}")
+        assert [text(found) for found in tree.xpath("//li[@class='hit']//p[@class='from']/bdi")] == ids
+    given = {"where": condition}
+    assert [hit["id"] for hit in web.get("/api/search", params=given).json()["hits"]] == ids
+    lines = web.get("/api/export/search/jsonl", params=given).text.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids
+    (tags,) = web.get("/api/facets", params={**given, "field": "tags", "size": 1}).json()["facets"]["tags"]
+    assert (tags["value"], tags["documents"]) == ("all", len(ids))
 
 
 def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
