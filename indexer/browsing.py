@@ -96,7 +96,9 @@ def _words(
 ) -> WordQuery | None:
     """The words whose documents `search` counts."""
     words = replace(parse_words(query), absent=absent)
-    ways = [words, replace(words, require_all=False)] if len(words.clauses) > 1 else [words]
+    ways = [words]
+    if words.require_all and len(words.clauses) > 1:
+        ways.append(replace(words, require_all=False))
     if mode == "meaning":
         ways = [only_excluding(words)]
     elif mode == "both":

@@ -89,7 +89,8 @@ def found(results: SearchResults) -> str:
     if results.relaxed:
         said = f"{number} with any of the words; none has all of them"
     else:
-        said = f"{number} with {'all of the words' if len(wanted) > 1 else _named(wanted)}"
+        several = f"{'any' if results.any_word else 'all'} of the words"
+        said = f"{number} with {several if len(wanted) > 1 else _named(wanted)}"
     if results.by_meaning and results.listed != results.total:
         more = "" if results.listed is None else f"{results.listed - results.total:,} "
         said += f"; {more}more near in meaning"

@@ -147,6 +147,28 @@ def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
     assert len(tree.xpath("//li[@class='hit']")) == len(hits) > 0
 
 
+@pytest.mark.parametrize(
+    ("query", "said"), [("!!!", "The query '!!!' has no letter or digit."), ("a b OR ice", "OR stands between")]
+)
+def test_a_query_that_cannot_be_understood_is_told_and_the_rest_stays(web, query, said):
+    given = {"q": query, "f.subject": "oceans"}
+    tree = seen(web, f"/?{urlencode(given)}", 400)
+    assert f"leaves out what cannot be understood: {said}" in text(one(tree, "//p[@role='alert']"))
+    assert one(tree, "//input[@name='q']").get("value") == query
+    assert text(one(tree, "//h2[@id='said']")) == "7 documents"
+    for path in ("search", "facets", "timeline", "export/search/csv"):
+        answer = web.get(f"/api/{path}", params={"q": query})
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+        assert said in answer.json()["detail"]
+
+
+def test_or_and_not_in_capitals(web):
+    tree = seen(web, "/?q=salinity+OR+volatility+NOT+currents&mode=words")
+    assert text(one(tree, "//h2[@id='said']")) == "4 documents with any of the words"
+    counted = web.get("/api/facets", params={"q": "salinity OR volatility", "field": "subject"}).json()
+    assert {v["value"] for v in counted["facets"]["subject"]} == {"oceans", "markets"}
+
+
 def test_until_the_encoder_is_there_documents_are_found_by_words(own, monkeypatch):
     there = threading.Event()
     encoder = WideHashEncoder()

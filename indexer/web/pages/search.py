@@ -15,7 +15,7 @@ from indexer.web.access import Reader
 from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
-from indexer.web.pages.typed import typed_filters
+from indexer.web.pages.typed import typed_filters, typed_query
 from indexer.web.served import Served, Shared
 from indexer.wording import found
 
@@ -136,13 +136,14 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     collection, kinds = served.collection, served.kinds()
     asked = Asked.read(request, served)
     typed, problems = typed_filters(collection, asked.where, kinds.date, asked.first, asked.last)
+    query, problems["query"] = typed_query(asked.query)
     filters = [*asked.choices(), *typed]
-    waits = asked.mode != "words" and bool(asked.query.strip()) and not collection.is_ready()
+    waits = asked.mode != "words" and bool(query.strip()) and not collection.is_ready()
     mode: Mode = "words" if waits else asked.mode
     fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
     fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
     results = collection.search(
-        asked.query,
+        query,
         mode=mode,
         filters=filters,
         facets=[name for name in fields if name not in asked.chosen],
@@ -151,13 +152,11 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        asked.query, mode=mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
+        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
     )
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
-    timeline = (
-        collection.timeline(asked.query, kinds.date, mode=mode, filters=filters) if kinds.date else None
-    )
+    timeline = collection.timeline(query, kinds.date, mode=mode, filters=filters) if kinds.date else None
     return page(
         request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
