@@ -311,16 +311,19 @@ def within(field: str, first: str, last: str) -> list[Filter]:
     """Conditions for dates from one year, month or day to another one, both included; an empty one sets no limit.
 
     Raises:
-        QueryError: One of them is no date.
+        QueryError: One of them is no date, or the first comes behind the last.
     """
     for given in (first, last):
         if given and not (_is_date(given) and len(given) in UNITS):
             raise _no_date(given)
+    end = _next(last, UNITS[len(last)]) if last else ""
+    if first and last and first >= end:
+        raise QueryError(f"From {first} to {last} runs backwards.", hint="The earlier date comes first.")
     found: list[Filter] = []
     if first:
         found.append(Filter(field, ">=", first))
     if last:
-        found.append(Filter(field, "<", _next(last, UNITS[len(last)])))
+        found.append(Filter(field, "<", end))
     return found
 
 

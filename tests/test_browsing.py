@@ -141,9 +141,16 @@ def test_from_and_to_include_both():
     assert within("date", "2014", "2015-12") == [Filter("date", ">=", "2014"), Filter("date", "<", "2016-01")]
     assert within("date", "", "2014-12-31") == [Filter("date", "<", "2015-01-01")]
     assert within("date", "", "") == []
+    assert within("date", "2014-05", "2014") == [Filter("date", ">=", "2014-05"), Filter("date", "<", "2015")]
     for wrong in ("14", "2014-13", "soon", "2014-02-30", "2014-01-01T00:00"):
         with pytest.raises(QueryError, match="is no date"):
             within("date", wrong, "")
+
+
+@pytest.mark.parametrize(("first", "last"), [("2012", "2010"), ("2015-01", "2014"), ("2014-05-13", "2014-05-12")])
+def test_from_and_to_in_the_wrong_order_are_told(first, last):
+    with pytest.raises(QueryError, match=f"From {first} to {last} runs backwards"):
+        within("date", first, last)
 
 
 def test_near_topics_as_seen_from_the_middle_of_all():
