@@ -56,6 +56,13 @@ def test_dates_narrow_and_are_drawn(web):
     assert one(wrong, "//input[@name='from']").get("value") == "soon"
 
 
+def test_dates_in_the_wrong_order_are_told_beside_their_fields(web):
+    tree = seen(web, "/?from=2012&to=2010", 400)
+    told = text(one(tree, "//p[@id='dates-problem']"))
+    assert told == "From 2012 to 2010 runs backwards. The earlier date comes first."
+    assert text(one(tree, "//h2[@id='said']")) == "21 documents"
+
+
 def test_the_chosen_dates_are_marked(web):
     tree = seen(web, "/?from=2003-06&to=2005")
     assert [bar.get("aria-label")[:4] for bar in tree.xpath("//svg/a[@aria-current]")] == [
@@ -148,7 +155,8 @@ def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
 
 
 @pytest.mark.parametrize(
-    ("query", "said"), [("!!!", "The query '!!!' has no letter or digit."), ("a b OR ice", "OR stands between")]
+    ("query", "said"),
+    [("!!!", "The query '!!!' has no letter or digit."), ("a b OR ice", "OR stands between")],
 )
 def test_a_query_that_cannot_be_understood_is_told_and_the_rest_stays(web, query, said):
     given = {"q": query, "f.subject": "oceans"}
@@ -167,6 +175,15 @@ def test_or_and_not_in_capitals(web):
     assert text(one(tree, "//h2[@id='said']")) == "4 documents with any of the words"
     counted = web.get("/api/facets", params={"q": "salinity OR volatility", "field": "subject"}).json()
     assert {v["value"] for v in counted["facets"]["subject"]} == {"oceans", "markets"}
+
+
+def test_an_id_leads_to_its_document(web):
+    tree = seen(web, "/?q=+d04+")
+    link = one(tree, "//p[@class='note']/a")
+    assert text(link) == "Document d04"
+    assert text(one(seen(web, link.get("href")), "//h1")) == "On salinity and currents"
+    assert seen(web, "/?q=d04+tides").xpath("//p[@class='note']") == []
+    assert seen(web, "/?q=d99").xpath("//p[@class='note']") == []
 
 
 def test_until_the_encoder_is_there_documents_are_found_by_words(own, monkeypatch):

@@ -9,7 +9,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
+from indexer.collection import Collection
 from indexer.engines.base import Filter
+from indexer.records import Document
 from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
 from indexer.web.access import Reader
 from indexer.web.pages.charts import Bar, bars
@@ -163,6 +165,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         problems=problems,
         waits=waits,
         results=results,
+        called=_called(collection, asked.query.strip()),
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=_capital(found(results)),
         choices=[_choices(facets[name], asked, labels) for name in fields],
@@ -174,6 +177,12 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         modes=MODES,
         saved=_saved(results),
     )  # fmt: skip
+
+
+def _called(collection: Collection, id_: str) -> Document | None:
+    """The document whose id was typed, if it is one."""
+    found = collection.engine.documents([id_]) if id_ else []
+    return found[0].document if found else None
 
 
 def _shown(hit: Hit, date: str) -> ShownHit:

@@ -9,7 +9,9 @@ from indexer.errors import QueryError
 from indexer.search import parse_filter, parse_words
 from indexer.web.problems import hint_of
 
-Problems = dict[str, str]  # "query", "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
+Problems = dict[
+    str, str
+]  # "query", "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
 
 
 def typed_query(query: str) -> tuple[str, str]:
