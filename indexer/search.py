@@ -84,6 +84,7 @@ class SearchResults:
     facets_over: str  # which set the facets count, in words for people
     relaxed: bool  # no document has all the words, so any of them was enough
     any_word: bool  # any of them was enough: because of that, or because OR stands between them
+    filtered: bool  # only what filters let through was looked at
     clauses: tuple[Clause, ...]  # what was looked for by words, and left out
     by_meaning: bool  # the nearest are among the hits, or all of them
 
@@ -275,6 +276,7 @@ def search(
         ),
         relaxed=relaxed,
         any_word=any_word,
+        filtered=bool(filters),
         clauses=clauses,
         by_meaning=asked.vector is not None,
     )

@@ -147,7 +147,9 @@ def test_from_and_to_include_both():
             within("date", wrong, "")
 
 
-@pytest.mark.parametrize(("first", "last"), [("2012", "2010"), ("2015-01", "2014"), ("2014-05-13", "2014-05-12")])
+@pytest.mark.parametrize(
+    ("first", "last"), [("2012", "2010"), ("2015-01", "2014"), ("2014-05-13", "2014-05-12")]
+)
 def test_from_and_to_in_the_wrong_order_are_told(first, last):
     with pytest.raises(QueryError, match=f"From {first} to {last} runs backwards"):
         within("date", first, last)

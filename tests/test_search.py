@@ -330,6 +330,19 @@ def test_what_was_found_is_said_in_words(crowd, encoder, query, mode, said):
     assert wording.found(search(crowd, encoder, query, mode=mode, facets=())) == said
 
 
+def test_under_filters_it_is_said_of_which_the_nearest_are(engine, encoder):
+    """Of d2, d3 and d4 one has "tax"; the nearest are those of the other two, and not of all."""
+    later = [parse_filter("year>=2001")]
+    found = search(engine, encoder, "tax", filters=later)
+    assert (
+        wording.found(found)
+        == "1 document with the word; of the others under the filters, the 2 nearest in meaning"
+    )
+    assert wording.found(found, "in x").endswith("; of the others in x, the 2 nearest in meaning")
+    words = search(engine, encoder, "tax", mode="words", filters=later)
+    assert wording.found(words) == "1 document with the word"
+
+
 def test_filters_hold_in_every_mode(engine, encoder):
     for mode in ("words", "meaning", "both"):
         found = search(engine, encoder, "solar", mode=mode, filters=[parse_filter("year>=2002")])

@@ -114,6 +114,14 @@ def test_pages_and_numbers_say_what_they_count(web):
     assert text(one(nothing, "//p[contains(@class, 'counted')]")) == "The numbers count all documents."
 
 
+def test_what_a_choice_brings_in_is_said(web):
+    """Four of the seven on oceans have the word; the others come in by meaning, whether they did before or not."""
+    said = text(one(seen(web, "/?q=tides&f.subject=oceans"), "//h2[@id='said']"))
+    assert said == "4 documents with the word; of the others in “subject: oceans”, the 3 nearest in meaning"
+    said = text(one(seen(web, "/?q=tides&f.subject=oceans&to=2015"), "//h2[@id='said']"))
+    assert "; of the others under the filters, the " in said
+
+
 def test_a_condition_on_any_field(web):
     tree = seen(web, "/?where=date%3E%3D2019")
     assert text(one(tree, "//h2[@id='said']")) == "2 documents"

@@ -19,7 +19,7 @@ from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
 from indexer.web.pages.typed import typed_filters, typed_query
 from indexer.web.served import Served, Shared
-from indexer.wording import found
+from indexer.wording import clean, found
 
 router = APIRouter(include_in_schema=False)
 
@@ -159,6 +159,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
     timeline = collection.timeline(query, kinds.date, mode=mode, filters=filters) if kinds.date else None
+    removable = _removable(asked, labels)
     return page(
         request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
@@ -167,11 +168,11 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         results=results,
         called=_called(collection, asked.query.strip()),
         hits=[_shown(hit, kinds.date) for hit in results.hits],
-        said=_capital(found(results)),
+        said=_capital(found(results, _there(removable))),
         choices=[_choices(facets[name], asked, labels) for name in fields],
         bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
         date=kinds.date,
-        removable=_removable(asked, labels),
+        removable=removable,
         reasons=collection.reasons(results) if asked.why else {},
         labels=labels,
         modes=MODES,
@@ -213,6 +214,12 @@ def _saved(results: SearchResults) -> str:
     if results.listed is None:
         return "all of these"
     return f"these {results.listed:,}" if results.listed > 1 else "this"
+
+
+def _there(removable: list[tuple[str, Address]]) -> str:
+    """What the search is narrowed to, where one thing says it."""
+    names = [clean(name) for name, _ in removable]
+    return f"in “{names[0]}”" if len(names) == 1 else "under the filters"
 
 
 def _capital(sentence: str) -> str:
