@@ -27,6 +27,7 @@ TELLING = 0.01  # share of all documents that the most frequent value must have,
 UNITS = {10: "day", 7: "month", 4: "year"}  # what a person may name, by its length
 MOST_DATES = 10_000  # distinct values of a date field; with more of them nothing is counted over time
 MOST_PERIODS = 60
+MOST_ALTERNATIVES = 1_000  # distinct dates that a year may stand for where it is compared with =
 DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ].*)?)?)?")
 YEARS = (1000, 2199)  # other numbers of four digits are no years
 PRECISION = {"day": 10, "month": 7, "year": 4, "decade": 3, "century": 2}  # characters of an ISO date
@@ -95,7 +96,9 @@ def _words(
 ) -> WordQuery | None:
     """The words whose documents `search` counts."""
     words = replace(parse_words(query), absent=absent)
-    ways = [words, replace(words, require_all=False)] if len(words.clauses) > 1 else [words]
+    ways = [words]
+    if words.require_all and len(words.clauses) > 1:
+        ways.append(replace(words, require_all=False))
     if mode == "meaning":
         ways = [only_excluding(words)]
     elif mode == "both":
@@ -108,20 +111,33 @@ def _words(
 
 
 def field_kinds(engine: Engine) -> FieldKinds:
-    """Tell fields to narrow by, and the one that has the date, from their most frequent values."""
+    """Tell fields to narrow by, and the one that has the date, from their most frequent values.
+
+    Of several with dates it is the one that most documents have; of equal ones the likelier name.
+    """
     names = engine.fields()
     if not names:
         return FieldKinds((), "")
     answer = engine.search(SearchRequest(limit=0, facets=tuple(names), facet_size=LOOKED_AT))
     total = answer.words.total if answer.words else 0
     dates = [name for name in names if _are_dates(answer.facets[name])]
-    dates.sort(key=lambda name: (not LIKELY.search(name), name))
+    if len(dates) > 1:  # one file with a date of its own does not decide for all
+        having = {name: _dated(engine, name) for name in dates}
+        dates.sort(key=lambda name: (-having[name], not LIKELY.search(name), name))
     choices = [
         name
         for name in names
         if name not in dates and _is_shared([number for _, number in answer.facets[name]], total)
     ]
     return FieldKinds(tuple(choices), dates[0] if dates else "")
+
+
+def _dated(engine: Engine, field: str) -> int:
+    """How many documents have a date in this field."""
+    first, last = YEARS
+    possible = (Filter(field, ">=", str(first)), Filter(field, "<", str(last + 1)))
+    answer = engine.search(SearchRequest(filters=possible, limit=0))
+    return answer.words.total if answer.words else 0
 
 
 def _is_shared(numbers: Sequence[int], total: int) -> bool:
@@ -234,6 +250,59 @@ def check_dates(engine: Engine, filters: Sequence[Filter]) -> None:
             raise _no_date(value)
 
 
+def whole_periods(engine: Engine, filters: Sequence[Filter]) -> list[Filter]:
+    """The same conditions, in which a year, a month or a day means all of it: ``date<=2015`` holds for all of 2015.
+
+    Engines compare dates as texts, and "2015-06-01" comes behind "2015". Numbers stay what they are.
+
+    Raises:
+        QueryError: A condition with ``=`` or ``!=`` stands for too many dates.
+    """
+    return [_whole_period(engine, condition) for condition in filters]
+
+
+def _whole_period(engine: Engine, condition: Filter) -> Filter:
+    field, operator, value = condition.field, condition.operator, condition.value
+    if operator in ("<", ">=") or not isinstance(value, str) or not (len(value) in UNITS and _is_date(value)):
+        return condition
+    if not _has_dates_as_text(engine, field):
+        return condition
+    end = _next(value, UNITS[len(value)])
+    if operator == "<=":
+        return Filter(field, "<", end)
+    if operator == ">":
+        return Filter(field, ">=", end)
+    return Filter(field, operator, _dates_between(engine, field, value, end) or value)
+
+
+def _has_dates_as_text(engine: Engine, field: str) -> bool:
+    values = engine.search(SearchRequest(limit=0, facets=(field,), facet_size=LOOKED_AT)).facets[field]
+    if not _are_dates(values):
+        return False
+    if any(len(value) > len("2015") for value, _ in values):
+        return True
+    no_number = Filter(field, ">=", f"{YEARS[0]}-")  # a number is compared with numbers only
+    found = engine.search(SearchRequest(limit=0, filters=(no_number,))).words
+    return found is not None and found.total > 0
+
+
+def _dates_between(engine: Engine, field: str, start: str, end: str) -> list[str]:
+    """The dates that there are in a stretch of time: as alternatives they can be joined with others, and left out."""
+    request = SearchRequest(
+        limit=0,
+        filters=(Filter(field, ">=", start), Filter(field, "<", end)),
+        facets=(field,),
+        facet_size=MOST_ALTERNATIVES + 1,
+    )
+    counted = engine.search(request).facets[field]
+    if len(counted) > MOST_ALTERNATIVES:
+        raise QueryError(
+            f"In {start} '{field}' has more than {MOST_ALTERNATIVES:,} different dates.",
+            hint=f"Ask for {field}>={start} and {field}<={start}.",
+        )
+    return [date_ for date_, _ in counted if start <= date_ < end]
+
+
 def _no_date(given: str) -> QueryError:
     return QueryError(f"'{given}' is no date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
 
@@ -242,16 +311,19 @@ def within(field: str, first: str, last: str) -> list[Filter]:
     """Conditions for dates from one year, month or day to another one, both included; an empty one sets no limit.
 
     Raises:
-        QueryError: One of them is no date.
+        QueryError: One of them is no date, or the first comes behind the last.
     """
     for given in (first, last):
         if given and not (_is_date(given) and len(given) in UNITS):
             raise _no_date(given)
+    end = _next(last, UNITS[len(last)]) if last else ""
+    if first and last and first >= end:
+        raise QueryError(f"From {first} to {last} runs backwards.", hint="The earlier date comes first.")
     found: list[Filter] = []
     if first:
         found.append(Filter(field, ">=", first))
     if last:
-        found.append(Filter(field, "<", _next(last, UNITS[len(last)])))
+        found.append(Filter(field, "<", end))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, dropwhile
 from typing import Literal, get_args
 
 from indexer.batches import batches
@@ -83,6 +83,8 @@ class SearchResults:
     facets: tuple[Facet, ...]
     facets_over: str  # which set the facets count, in words for people
     relaxed: bool  # no document has all the words, so any of them was enough
+    any_word: bool  # any of them was enough: because of that, or because OR stands between them
+    filtered: bool  # only what filters let through was looked at
     clauses: tuple[Clause, ...]  # what was looked for by words, and left out
     by_meaning: bool  # the nearest are among the hits, or all of them
 
@@ -116,24 +118,70 @@ class _Asked:
 
 
 def parse_words(query: str) -> WordQuery:
-    """Read a word query: words, "exact phrases", prefix*, and -word to exclude. Any text is a valid query.
+    """Read a word query: words, "exact phrases", prefix*, and -word to exclude; in capitals AND, OR and NOT.
 
     Stop words are not required, unless there is nothing else.
+
+    Raises:
+        QueryError: There is something, and no letter or digit in it; or OR joins only some of the words.
     """
-    clauses = []
-    for found in _PIECE.finditer(query.replace("\x00", " ")):
-        negated = found["sign"] == "-"
-        if found["phrase"] is not None:
-            clauses.append(Clause(found["phrase"].strip(), "phrase", negated))
-        else:
-            word = found["word"]
-            kind: Literal["word", "prefix"] = "prefix" if len(word) > 1 and word.endswith("*") else "word"
-            clauses.append(Clause(word.rstrip("*") if kind == "prefix" else word, kind, negated))
-    clauses = [clause for clause in clauses if any(c.isalnum() for c in clause.text)]
+    if query.strip() and not any(c.isalnum() for c in query):
+        raise QueryError(
+            f"The query {query!r} has no letter or digit.",
+            hint="Words are found by their letters and digits; an empty query lists all documents.",
+        )
+    pieces = [piece for piece in _typed(query) if piece is None or any(c.isalnum() for c in piece.text)]
+    clauses = [piece for piece in pieces if piece is not None]
     telling = [c for c in clauses if c.kind != "word" or c.negated or c.text.lower() not in STOP_WORDS]
     if any(not clause.negated for clause in telling):
         clauses = telling
-    return WordQuery(tuple(clauses))
+    return WordQuery(tuple(clauses), require_all=not _are_alternatives(pieces))
+
+
+def _typed(query: str) -> Iterator[Clause | None]:
+    """What stands in a query, in its order; None where it has OR between two other pieces."""
+    pieces = list(_PIECE.finditer(query.replace("\x00", " ")))
+    negated = False
+    for at, found in enumerate(pieces):
+        operator = found[0] if at + 1 < len(pieces) else ""
+        if operator == "NOT":
+            negated = True
+        elif operator == "OR" and at:
+            yield None
+        elif operator != "AND" or not at:
+            yield _clause(found, negated or found["sign"] == "-")
+            negated = False
+
+
+def _clause(found: re.Match[str], negated: bool) -> Clause:
+    if found["phrase"] is not None:
+        return Clause(found["phrase"].strip(), "phrase", negated)
+    word = found["word"]
+    if len(word) > 1 and word.endswith("*"):
+        return Clause(word.rstrip("*"), "prefix", negated)
+    return Clause(word, "word", negated)
+
+
+def _are_alternatives(pieces: Sequence[Clause | None]) -> bool:
+    """Whether OR joins all that is looked for. What is left out may stand before or behind that.
+
+    Raises:
+        QueryError: OR joins only a part of it, and who searches would get something else than he asked for.
+    """
+    if None not in pieces:
+        return False
+    wanted = list(dropwhile(_is_left_out, reversed(list(dropwhile(_is_left_out, pieces)))))
+    words, between = wanted[::2], wanted[1::2]
+    if len(words) != len(between) + 1 or any(between) or None in words or any(map(_is_left_out, words)):
+        raise QueryError(
+            'OR stands between single words and "phrases" only, such as: wind OR "solar power" OR tides.',
+            hint="Put what belongs together in quotes. As a word, write it in small letters: or.",
+        )
+    return True
+
+
+def _is_left_out(piece: Clause | None) -> bool:
+    return piece is not None and piece.negated
 
 
 def parse_filter(text: str) -> Filter:
@@ -174,13 +222,13 @@ def search(
 
     Args:
         encoder: Needed for ``meaning`` and ``both``; None searches by words alone.
-        query: Words, "phrases", prefix* and -word; for meaning the whole text counts. An empty query lists all
-            documents under the filters.
+        query: As `parse_words` reads it; for meaning the whole text counts. An empty query lists all documents under
+            the filters.
         facets: ``topic``, ``keyphrase``, ``absent_keyphrase`` or the name of a metadata field.
         absent: What a word of an absent keyphrase counts, beside 1 in the text; 0 leaves them out.
 
     Raises:
-        QueryError: An unknown mode, a negative page, or a page deeper than 10,000.
+        QueryError: An unknown mode, a negative page, or a page deeper than 10,000; or a query that cannot be read.
     """
     if mode not in get_args(Mode):
         raise QueryError(f"The mode is {mode!r}; it must be one of {', '.join(get_args(Mode))}.")
@@ -208,6 +256,7 @@ def search(
     stored = {s.document.id: s for s in engine.documents([id_ for id_, _, _ in page])}
     fragments = engine.highlights(words, list(stored)) if words and asked.wanted else {}
     total = _total(answer, asked)
+    any_word = words is not None and not words.require_all
     over_words = asked.wanted and not (asked.fused and total == 0)
     clauses = asked.words.clauses if asked.words else ()
     return SearchResults(
@@ -223,9 +272,11 @@ def search(
         has_more=last < (min(listed, DEEPEST) if listed is not None else DEEPEST),
         facets=named_facets(engine, answer.facets),
         facets_over=_facets_over(
-            over_words, relaxed, any(clause.negated for clause in clauses), bool(filters)
+            over_words, any_word, any(clause.negated for clause in clauses), bool(filters)
         ),
         relaxed=relaxed,
+        any_word=any_word,
+        filtered=bool(filters),
         clauses=clauses,
         by_meaning=asked.vector is not None,
     )
@@ -286,10 +337,8 @@ def _hits(engine: Engine, found: Iterable[_Found], first: int) -> Iterator[Hit]:
 
 
 def _without_syntax(query: str) -> str:
-    """The query as a text to encode: without quotes, stars and excluded words."""
-    kept = " ".join(
-        found["phrase"] or (found["word"] or "") for found in _PIECE.finditer(query) if found["sign"] != "-"
-    )
+    """The query as a text to encode: without quotes, stars, operators and excluded words."""
+    kept = " ".join(piece.text for piece in _typed(query) if piece is not None and not piece.negated)
     return kept.replace("*", " ").strip()
 
 
@@ -307,7 +356,7 @@ def _answered(
     """
     answer, words = engine.search(request), asked.words
     relaxed = False
-    if words and asked.wanted and _no_words(answer) and len(words.clauses) > 1:
+    if words and asked.wanted and _no_words(answer) and words.require_all and len(words.clauses) > 1:
         words = replace(words, require_all=False)
         answer = engine.search(replace(request, words=words))
         relaxed = True
@@ -373,10 +422,10 @@ def named_facets(engine: Engine, facets: Mapping[str, tuple[tuple[str, int], ...
     )
 
 
-def _facets_over(by_words: bool, relaxed: bool, excluding: bool, filtered: bool) -> str:
+def _facets_over(by_words: bool, any_word: bool, excluding: bool, filtered: bool) -> str:
     counted = "all documents"
     if by_words:
-        counted += f" with {'any' if relaxed else 'all'} of the words"
+        counted += f" with {'any' if any_word else 'all'} of the words"
     elif excluding:
         counted += " without what is left out"
     return f"{counted} under the filters" if filtered else counted

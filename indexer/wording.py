@@ -75,8 +75,12 @@ def moment(at: datetime | None) -> str:
     return f"{aware.astimezone():%Y-%m-%d %H:%M}"
 
 
-def found(results: SearchResults) -> str:
-    """What a search has found, and by what: the heading of its hits."""
+def found(results: SearchResults, there: str = "under the filters") -> str:
+    """What a search has found, and by what: the heading of its hits.
+
+    Args:
+        there: Where was looked, if there are filters: the nearest are those of what they let through, and not of all.
+    """
     number = count(results.total, "document")
     wanted = [clause for clause in results.clauses if not clause.negated]
     if not wanted:
@@ -89,10 +93,14 @@ def found(results: SearchResults) -> str:
     if results.relaxed:
         said = f"{number} with any of the words; none has all of them"
     else:
-        said = f"{number} with {'all of the words' if len(wanted) > 1 else _named(wanted)}"
+        several = f"{'any' if results.any_word else 'all'} of the words"
+        said = f"{number} with {several if len(wanted) > 1 else _named(wanted)}"
     if results.by_meaning and results.listed != results.total:
         more = "" if results.listed is None else f"{results.listed - results.total:,} "
-        said += f"; {more}more near in meaning"
+        if results.filtered:
+            said += f"; of the others {there}, the {more}nearest in meaning"
+        else:
+            said += f"; {more}more near in meaning"
     return said
 
 

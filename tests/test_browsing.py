@@ -7,8 +7,9 @@ import pytest
 
 from indexer.browsing import FieldKinds, field_kinds, near_topics, timeline, within
 from indexer.engines.base import Filter, Ranking, SearchAnswer
+from indexer.engines.local import LocalEngine
 from indexer.errors import QueryError
-from indexer.records import Topic
+from indexer.records import Document, Topic
 
 
 class Counted:
@@ -109,13 +110,49 @@ def test_fields_to_narrow_by_are_those_that_documents_share():
     assert field_kinds(Counted(0)) == FieldKinds((), "")
 
 
+@pytest.mark.parametrize(
+    ("fields", "date"),
+    [
+        (["created", "date", "date"], "date"),  # one Word file does not take the dates away from the others
+        (["added", "published", "seen", "seen"], "seen"),
+        (["added", "born"], "added"),
+        (["born", "year"], "year"),  # as many: the likely name, and then the first by name
+        (["date", "created"], "created"),
+    ],
+)
+def test_the_date_is_what_most_documents_have(tmp_path, fields, date):
+    engine = LocalEngine(tmp_path / "dates", 2)
+    engine.store(
+        [Document(f"d{at}", "A text.", meta={field: f"20{at}4-05-12"}) for at, field in enumerate(fields, 1)]
+    )
+    assert field_kinds(engine).date == date
+    engine.close()
+
+
+def test_years_as_numbers_count_as_dates_too(tmp_path):
+    engine = LocalEngine(tmp_path / "years", 2)
+    engine.store([Document(f"d{at}", "A text.", meta={"year": 2014 + at}) for at in range(2)])
+    engine.store([Document("e", "A text.", meta={"created": "2014-05-12T09:30:00Z"})])
+    assert field_kinds(engine).date == "year"
+    engine.close()
+
+
 def test_from_and_to_include_both():
     assert within("date", "2014", "2015-12") == [Filter("date", ">=", "2014"), Filter("date", "<", "2016-01")]
     assert within("date", "", "2014-12-31") == [Filter("date", "<", "2015-01-01")]
     assert within("date", "", "") == []
+    assert within("date", "2014-05", "2014") == [Filter("date", ">=", "2014-05"), Filter("date", "<", "2015")]
     for wrong in ("14", "2014-13", "soon", "2014-02-30", "2014-01-01T00:00"):
         with pytest.raises(QueryError, match="is no date"):
             within("date", wrong, "")
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [("2012", "2010"), ("2015-01", "2014"), ("2014-05-13", "2014-05-12")]
+)
+def test_from_and_to_in_the_wrong_order_are_told(first, last):
+    with pytest.raises(QueryError, match=f"From {first} to {last} runs backwards"):
+        within("date", first, last)
 
 
 def test_near_topics_as_seen_from_the_middle_of_all():

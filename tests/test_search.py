@@ -66,9 +66,72 @@ def test_an_open_quote_is_closed_at_the_end():
     assert parse_words('"tax law').clauses == (Clause("tax law", "phrase"),)
 
 
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        ("wind NOT solar", "wind -solar"),
+        ('NOT "tax law" farm', '-"tax law" farm'),
+        ("wind AND NOT farm*", "wind -farm*"),
+        ("wind AND solar", "wind solar"),
+        ("wind NOT -solar", "wind -solar"),
+        ('"NOT" "AND" wind', '"NOT" "AND" wind'),
+        (
+            "wind not and or solar",
+            "wind not solar",
+        ),  # small letters are words, and two of these carry no meaning
+        ("wind NOT", "wind NOT"),  # nothing to leave out
+        ("wind OR", "wind"),
+    ],
+)
+def test_and_and_not_in_capitals(query, same):
+    assert parse_words(query) == parse_words(same)
+    assert parse_words(same).require_all
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted", "excluded"),
+    [
+        ("wind OR solar", ["wind", "solar"], []),
+        ('wind OR "tax law" OR farm*', ["wind", "tax law", "farm"], []),
+        ("wind OR solar NOT sea", ["wind", "solar"], ["sea"]),
+        ("-sea wind OR solar", ["wind", "solar"], ["sea"]),
+        ("(wind OR solar)", ["(wind", "solar)"], []),  # an engine finds the words in it
+    ],
+)
+def test_or_between_all_words_makes_any_of_them_enough(query, wanted, excluded):
+    read = parse_words(query)
+    assert not read.require_all
+    assert [clause.text for clause in read.clauses if not clause.negated] == wanted
+    assert [clause.text for clause in read.clauses if clause.negated] == excluded
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["wind power OR solar", "wind OR solar power", "(wind OR sun) AND power", "a OR b c OR d", "wind OR NOT sea",
+     "wind -sea OR solar", "wind OR OR solar"],
+)  # fmt: skip
+def test_or_among_other_words_is_refused(query):
+    with pytest.raises(QueryError, match=r"OR stands between single words and \"phrases\" only") as raised:
+        parse_words(query)
+    assert "quotes" in raised.value.hint
+
+
+@pytest.mark.parametrize("query", ["!!!", '""', "-", "***", "\x00", "🙂", "' ;"])
+def test_a_query_without_letters_or_digits_is_refused(engine, encoder, query):
+    for mode in ("words", "meaning", "both"):
+        for ask in (search, scan):
+            with pytest.raises(QueryError, match="has no letter or digit"):
+                list(ask(engine, query=query, encoder=encoder, mode=mode))
+
+
 @given(st.text(max_size=40))
-def test_any_text_is_a_query(text):
-    assert all(any(c.isalnum() for c in clause.text) for clause in parse_words(text).clauses)
+def test_any_text_is_a_query_or_refused(text):
+    try:
+        clauses = parse_words(text).clauses
+    except QueryError:
+        assert "OR" in text or not any(c.isalnum() for c in text)
+    else:
+        assert all(any(c.isalnum() for c in clause.text) for clause in clauses)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +164,18 @@ def test_when_no_document_has_all_words_any_is_enough_and_the_answer_says_so(eng
     assert found.relaxed
     assert set(ids(found)) == {"d1", "d3", "d4"}
     assert "any of the words" in found.facets_over
+
+
+def test_or_finds_documents_with_any_of_the_words(engine, encoder):
+    found = search(engine, None, "tax OR wind NOT sea", mode="words")
+    assert set(ids(found)) == {"d1", "d4"}
+    assert not found.relaxed
+    assert found.facets_over == "all documents with any of the words"
+    assert search(engine, None, "nowhere OR nothing", mode="words").relaxed is False
+    words, typed = (
+        search(engine, encoder, q, mode="meaning") for q in ("tax wind -sea", "tax OR wind NOT sea")
+    )
+    assert [(hit.score, hit.rank) for hit in words.hits] == [(hit.score, hit.rank) for hit in typed.hits]
 
 
 def test_facets_count_all_matches_and_carry_labels(engine):
@@ -233,14 +308,15 @@ def test_where_no_document_has_the_words_everything_is_counted(crowd, engine, en
     ("query", "mode", "said"),
     [
         ("", "both", "600 documents"),
-        ('"', "both", "600 documents"),
-        ("*", "meaning", "600 documents"),
         ("solar", "words", "200 documents with the word"),
         ("sol*", "words", "200 documents with a word that begins so"),
         ('"solar wind"', "words", "200 documents with the phrase"),
         ("solar wind", "words", "200 documents with all of the words"),
         ("solar wind -number3", "words", "199 documents with all of the words"),
         ("solar tides", "words", "400 documents with any of the words; none has all of them"),
+        ("solar OR tides", "words", "400 documents with any of the words"),
+        ("nowhere OR number7", "both", "1 document with any of the words; 99 more near in meaning"),
+        ("nowhere OR nothing", "words", "no document with any of the words"),
         ("-solar", "both", "400 documents without the word"),
         ("-solar -tides", "meaning", "200 documents without the words"),
         ("wind", "meaning", "the nearest of 600 documents"),
@@ -252,6 +328,19 @@ def test_where_no_document_has_the_words_everything_is_counted(crowd, engine, en
 )
 def test_what_was_found_is_said_in_words(crowd, encoder, query, mode, said):
     assert wording.found(search(crowd, encoder, query, mode=mode, facets=())) == said
+
+
+def test_under_filters_it_is_said_of_which_the_nearest_are(engine, encoder):
+    """Of d2, d3 and d4 one has "tax"; the nearest are those of the other two, and not of all."""
+    later = [parse_filter("year>=2001")]
+    found = search(engine, encoder, "tax", filters=later)
+    assert (
+        wording.found(found)
+        == "1 document with the word; of the others under the filters, the 2 nearest in meaning"
+    )
+    assert wording.found(found, "in x").endswith("; of the others in x, the 2 nearest in meaning")
+    words = search(engine, encoder, "tax", mode="words", filters=later)
+    assert wording.found(words) == "1 document with the word"
 
 
 def test_filters_hold_in_every_mode(engine, encoder):
@@ -272,9 +361,7 @@ def test_an_empty_query_lists_everything(engine):
     assert found.total == 4
 
 
-@pytest.mark.parametrize(
-    "query", ["***", '""', "-", "AND OR NOT", "a:b(c)", "\x00", "🙂", "NEAR(", "'; drop table"]
-)
+@pytest.mark.parametrize("query", ["AND OR NOT", "AND", "OR", "NOT NOT", "a:b(c)", "NEAR(", "'; drop table"])
 def test_malformed_queries_get_an_answer(engine, encoder, query):
     for mode in ("words", "meaning", "both"):
         search(engine, encoder, query, mode=mode)

@@ -69,9 +69,9 @@ def search(
 ) -> None:
     """Find documents by words and by meaning, with facets.
 
-    In QUERY, "exact phrase", begin* and -without have their usual meaning (put the whole in single quotes, or
-    the shell takes them). Without a QUERY all documents under the filters are listed. Facets count all
-    documents that match, not only those shown.
+    In QUERY, "exact phrase", begin* and -without have their usual meaning, and so have AND, OR and NOT in
+    capitals (put the whole in single quotes, or the shell takes them). Without a QUERY all documents under the
+    filters are listed. Facets count all documents that match, not only those shown.
 
     \b
     Examples:

@@ -18,6 +18,7 @@ from indexer.browsing import (
     open_facets,
     similar_documents,
     timeline,
+    whole_periods,
 )
 from indexer.collection.opened import Opened, on_live_vectors
 from indexer.encoding import Window
@@ -65,7 +66,7 @@ class Reading(Opened):
             encoder,
             query,
             mode=mode,
-            filters=[self._resolved(f) for f in filters],
+            filters=self._resolved(filters),
             facets=facets,
             facet_size=facet_size,
             limit=limit,
@@ -80,9 +81,13 @@ class Reading(Opened):
         """All documents that `search` lists on its pages, for export; see `indexer.search.scan`."""
         self.check_filters(filters)
         encoder = None if mode == "words" or not query.strip() else self.encoder
-        chosen = [self._resolved(f) for f in filters]
         return scan(
-            self.engine, query, chosen, mode=mode, encoder=encoder, absent=self.settings.absent_weight
+            self.engine,
+            query,
+            self._resolved(filters),
+            mode=mode,
+            encoder=encoder,
+            absent=self.settings.absent_weight,
         )
 
     def open_facets(
@@ -100,7 +105,7 @@ class Reading(Opened):
             self.engine,
             query,
             mode=mode,
-            filters=[self._resolved(f) for f in filters],
+            filters=self._resolved(filters),
             fields=fields,
             size=size,
             absent=self.settings.absent_weight,
@@ -121,7 +126,7 @@ class Reading(Opened):
             self.engine,
             query,
             mode=mode,
-            filters=[self._resolved(f) for f in filters],
+            filters=self._resolved(filters),
             field=field,
             absent=self.settings.absent_weight,
             unit=unit,
@@ -153,7 +158,11 @@ class Reading(Opened):
                     hint=f"Did you mean {meant}?" if meant else f"There are: {', '.join(known)}.",
                 )
 
-    def _resolved(self, condition: Filter) -> Filter:
+    def _resolved(self, filters: Sequence[Filter]) -> list[Filter]:
+        """Conditions as the engine takes them: topics by their ids, and dates as long as those of the documents."""
+        return whole_periods(self.engine, [self._with_topic_ids(condition) for condition in filters])
+
+    def _with_topic_ids(self, condition: Filter) -> Filter:
         """A topic may be named by its id or its label; a retired id stands for all its successors."""
         if condition.field != "topic":
             return condition
@@ -198,7 +207,7 @@ class Reading(Opened):
         start = text.index("[[")
         plain = IN_CONTEXT.sub(r"\1", text)
         encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
-        chosen = tuple(self._resolved(f) for f in filters)
+        chosen = tuple(self._resolved(filters))
         return self.engine.nearest_mentions(encoding.mentions[0], limit=limit, filters=chosen)
 
     # -- documents ------------------------------------------------------------------------------------------

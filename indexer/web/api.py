@@ -107,6 +107,11 @@ def phrases(
         raise QueryError(
             "Give either a phrase, or a text with a marked phrase: in=the cell [[membrane]] is thin."
         )
+    if phrase and filters:
+        raise QueryError(
+            "A phrase alone cannot be narrowed by topic, keyphrase or where.",
+            hint="They narrow documents, and so the mentions that in=… finds.",
+        )
     labels = plain.labels_of(collection.topics())
     if phrase:
         rows = collection.phrases(phrase, limit=limit)

@@ -17,7 +17,13 @@ from indexer.search import DEEPEST, Mode, parse_filter
 MOST_CONDITIONS = 50
 MOST = 100  # rows of a list
 
-Words = Annotated[str, Query(max_length=2_000, description='Words, "exact phrases", begin* and -without.')]
+Words = Annotated[
+    str,
+    Query(
+        max_length=2_000,
+        description='Words, "exact phrases", begin* and -without; this OR that, NOT that (in capitals).',
+    ),
+]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="Rows of a page.")]
 Offset = Annotated[int, Query(ge=0, lt=DEEPEST, description="Rows to leave out before the page.")]
 Names = Annotated[list[str], Query(max_length=MOST_CONDITIONS)]

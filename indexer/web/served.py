@@ -18,10 +18,10 @@ from indexer.errors import IndexerError
 from indexer.log import get_logger
 from indexer.trends import Trends
 from indexer.web.access import Access
-from indexer.web.tasks import Tasks
+from indexer.web.tasks import Task, Tasks
 
 BRIEFLY = 0.3  # seconds that somebody may wait for an encoder that is nearly there
-KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for
+KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for: others may write, too
 
 logger = get_logger(__name__)
 
@@ -95,15 +95,15 @@ class Served:
     collection: ServedCollection
     access: Access
     tasks: Tasks
-    _kinds: tuple[float, FieldKinds] | None = field(default=None, init=False)
+    _kinds: tuple[float, Task | None, FieldKinds] | None = field(default=None, init=False)
     _trends: tuple[object, Trends | None] | None = field(default=None, init=False)
 
     def kinds(self) -> FieldKinds:
-        """What the users' fields are good for; looked at once a minute."""
-        now = time.monotonic()
-        if self._kinds is None or now - self._kinds[0] > KINDS_KEPT:
-            self._kinds = now, self.collection.field_kinds()
-        return self._kinds[1]
+        """What the users' fields are good for; looked at once a minute, and when a task has ended."""
+        now, last = time.monotonic(), self.tasks.last()
+        if self._kinds is None or now - self._kinds[0] > KINDS_KEPT or last is not self._kinds[1]:
+            self._kinds = now, last, self.collection.field_kinds()
+        return self._kinds[2]
 
     def trends(self) -> Trends | None:
         """How topics grow, by the dates of the documents; counted anew when the topics have changed."""

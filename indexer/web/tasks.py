@@ -101,6 +101,10 @@ class Tasks:
         """Newest first."""
         return list(reversed(list(self._tasks.values())))
 
+    def last(self) -> Task | None:
+        """The one that ended last."""
+        return next((task for task in self.all() if task.state not in ("waiting", "running")), None)
+
     def close(self) -> None:
         """Interrupt what is under way; what waits is not begun."""
         self._stop.set()

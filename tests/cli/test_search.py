@@ -102,6 +102,15 @@ def test_when_no_document_has_all_words_it_is_said(read):
     assert found(read("search", "robot xyzzy", "--json"))["relaxed"] is True
 
 
+def test_or_between_the_words_and_what_cannot_be_read(read):
+    result = read("search", "robot OR xyzzy", "--mode", "words")
+    assert "with any of the words\n" in result.stdout
+    for query, said in (("robot arm OR xyzzy", "OR stands between"), ("!!!", "has no letter or digit")):
+        result = read("search", query)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert said in result.stderr
+
+
 def test_why_names_ranks_topics_and_phrases(read):
     shown = read("search", "robot arm", "--why", "--limit", "1").stdout
     assert "found by  words #1, meaning #1; score 0.03" in shown

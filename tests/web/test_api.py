@@ -85,6 +85,15 @@ def test_phrases_alone_and_in_context(web):
     assert all(int(one["document"]["id"][1:]) < 10 for one in near)
 
 
+@pytest.mark.parametrize("given", [{"topic": "1"}, {"keyphrase": "tides"}, {"where": "date>2010"}])
+def test_filters_of_a_phrase_alone_are_refused(web, given):
+    """A phrase without context belongs to no document that they could leave out."""
+    answer = web.get("/api/phrases", params={"phrase": "tides", **given})
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+    assert answer.json()["detail"] == "A phrase alone cannot be narrowed by topic, keyphrase or where."
+    assert "in=" in answer.json()["hint"]
+
+
 def test_topics_with_details_history_and_neighbours(web, collection):
     topics = get(web, "/api/topics")
     assert [(t["id"], t["documents"]) for t in topics] == [(t.id, t.size) for t in collection.topics()]

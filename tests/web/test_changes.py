@@ -63,6 +63,23 @@ def test_what_a_task_logs_has_the_id_of_its_request(client, capsys):
     assert sorted(told) == ["request", "task_begun", "task_ended"]
 
 
+def test_the_dates_are_those_of_the_documents_that_are_there(client):
+    """12 documents have a `date`. More get a `created`, and go again."""
+
+    def field():
+        return client.get("/api/timeline").json()["field"]
+
+    assert field() == "date"
+    some = [{"id": f"n{i}", "text": "Tides.", "meta": {"created": f"20{10 + i}-05-12"}} for i in range(13)]
+    posted(client, "/api/documents", json=some[:1])
+    assert field() == "date"
+    posted(client, "/api/documents", json=some[1:])
+    assert field() == "created"
+    ended(client, client.delete("/api/documents/n12").json())
+    ended(client, client.delete("/api/documents/n11").json())
+    assert field() == "date"
+
+
 def test_several_at_once_and_the_same_again(client):
     some = [{"id": f"n{i}", "text": f"The stock market number {i}."} for i in range(3)]
     assert posted(client, "/api/documents", json=some)["result"]["new"] == 3

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+from urllib.parse import urlencode
 
 import pytest
 from small_parts import WideHashEncoder
@@ -52,6 +54,13 @@ def test_dates_narrow_and_are_drawn(web):
     assert "'soon' is no date" in text(one(wrong, "//p[@id='dates-problem']"))
     assert one(wrong, "//input[@name='from']").get("aria-describedby") == "dates-problem dates-how"
     assert one(wrong, "//input[@name='from']").get("value") == "soon"
+
+
+def test_dates_in_the_wrong_order_are_told_beside_their_fields(web):
+    tree = seen(web, "/?from=2012&to=2010", 400)
+    told = text(one(tree, "//p[@id='dates-problem']"))
+    assert told == "From 2012 to 2010 runs backwards. The earlier date comes first."
+    assert text(one(tree, "//h2[@id='said']")) == "21 documents"
 
 
 def test_the_chosen_dates_are_marked(web):
@@ -105,10 +114,39 @@ def test_pages_and_numbers_say_what_they_count(web):
     assert text(one(nothing, "//p[contains(@class, 'counted')]")) == "The numbers count all documents."
 
 
+def test_what_a_choice_brings_in_is_said(web):
+    """Four of the seven on oceans have the word; the others come in by meaning, whether they did before or not."""
+    said = text(one(seen(web, "/?q=tides&f.subject=oceans"), "//h2[@id='said']"))
+    assert said == "4 documents with the word; of the others in “subject: oceans”, the 3 nearest in meaning"
+    said = text(one(seen(web, "/?q=tides&f.subject=oceans&to=2015"), "//h2[@id='said']"))
+    assert "; of the others under the filters, the " in said
+
+
 def test_a_condition_on_any_field(web):
     tree = seen(web, "/?where=date%3E%3D2019")
     assert text(one(tree, "//h2[@id='said']")) == "2 documents"
     assert tree.xpath("//input[@type='hidden'][@name='where']/@value") == ["date>=2019"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "span", "ids"),
+    [
+        ("date<=2002", "to=2002", ["d00", "d01", "d02"]),
+        ("date>2018", "from=2019", ["d19", "d20"]),
+        ("date=2005", "from=2005&to=2005", ["d05"]),
+        ("date<=2001-02", "to=2001-02", ["d00"]),
+    ],
+)
+def test_a_condition_on_dates_finds_what_from_and_to_find(web, condition, span, ids):
+    for asked in (urlencode({"where": condition}), span):
+        tree = seen(web, f"/?{asked}")
+        assert [text(found) for found in tree.xpath("//li[@class='hit']//p[@class='from']/bdi")] == ids
+    given = {"where": condition}
+    assert [hit["id"] for hit in web.get("/api/search", params=given).json()["hits"]] == ids
+    lines = web.get("/api/export/search/jsonl", params=given).text.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids
+    (tags,) = web.get("/api/facets", params={**given, "field": "tags", "size": 1}).json()["facets"]["tags"]
+    assert (tags["value"], tags["documents"]) == ("all", len(ids))
 
 
 def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
@@ -122,6 +160,38 @@ def test_a_condition_that_is_wrong_stays_in_its_field_with_all_the_rest(web):
     assert "leaves out what cannot be understood" in text(one(tree, "//p[@role='alert']"))
     hits = seen(web, "/?q=ice&mode=words&f.subject=oceans&where=date%3E%3D2001").xpath("//li[@class='hit']")
     assert len(tree.xpath("//li[@class='hit']")) == len(hits) > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("!!!", "The query '!!!' has no letter or digit."), ("a b OR ice", "OR stands between")],
+)
+def test_a_query_that_cannot_be_understood_is_told_and_the_rest_stays(web, query, said):
+    given = {"q": query, "f.subject": "oceans"}
+    tree = seen(web, f"/?{urlencode(given)}", 400)
+    assert f"leaves out what cannot be understood: {said}" in text(one(tree, "//p[@role='alert']"))
+    assert one(tree, "//input[@name='q']").get("value") == query
+    assert text(one(tree, "//h2[@id='said']")) == "7 documents"
+    for path in ("search", "facets", "timeline", "export/search/csv"):
+        answer = web.get(f"/api/{path}", params={"q": query})
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+        assert said in answer.json()["detail"]
+
+
+def test_or_and_not_in_capitals(web):
+    tree = seen(web, "/?q=salinity+OR+volatility+NOT+currents&mode=words")
+    assert text(one(tree, "//h2[@id='said']")) == "4 documents with any of the words"
+    counted = web.get("/api/facets", params={"q": "salinity OR volatility", "field": "subject"}).json()
+    assert {v["value"] for v in counted["facets"]["subject"]} == {"oceans", "markets"}
+
+
+def test_an_id_leads_to_its_document(web):
+    tree = seen(web, "/?q=+d04+")
+    link = one(tree, "//p[@class='note']/a")
+    assert text(link) == "Document d04"
+    assert text(one(seen(web, link.get("href")), "//h1")) == "On salinity and currents"
+    assert seen(web, "/?q=d04+tides").xpath("//p[@class='note']") == []
+    assert seen(web, "/?q=d99").xpath("//p[@class='note']") == []
 
 
 def test_until_the_encoder_is_there_documents_are_found_by_words(own, monkeypatch):

@@ -41,6 +41,7 @@ PROTOCOL = (
     f"title, of two words or more finds all documents whose keyphrases or title contain it (normal form); up to "
     f"{QUERIES:,} queries of each kind; ± is the bootstrap over queries"
 )
+_OPERATOR = re.compile(r"(?<!\S)(AND|OR|NOT)(?!\S)")
 _SYNTAX = re.compile(r"(?<!\S)[-+]+|\*+(?!\S)")  # what would be read as an exclusion or a prefix
 
 
@@ -166,7 +167,8 @@ def _told(document: Document) -> Words:
 
 def without_syntax(text: str) -> str:
     """A text as a query that means just these words."""
-    return " ".join(_SYNTAX.sub(" ", text.replace('"', " ")).split())
+    words = " ".join(_SYNTAX.sub(" ", text.replace('"', " ")).split())
+    return _OPERATOR.sub(lambda found: found[0].lower(), words)
 
 
 def _relevant(queries: Sequence[Query]) -> float:

@@ -9,15 +9,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
+from indexer.collection import Collection
 from indexer.engines.base import Filter
+from indexer.records import Document
 from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
 from indexer.web.access import Reader
 from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
-from indexer.web.pages.typed import typed_filters
+from indexer.web.pages.typed import typed_filters, typed_query
 from indexer.web.served import Served, Shared
-from indexer.wording import found
+from indexer.wording import clean, found
 
 router = APIRouter(include_in_schema=False)
 
@@ -136,13 +138,14 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     collection, kinds = served.collection, served.kinds()
     asked = Asked.read(request, served)
     typed, problems = typed_filters(collection, asked.where, kinds.date, asked.first, asked.last)
+    query, problems["query"] = typed_query(asked.query)
     filters = [*asked.choices(), *typed]
-    waits = asked.mode != "words" and bool(asked.query.strip()) and not collection.is_ready()
+    waits = asked.mode != "words" and bool(query.strip()) and not collection.is_ready()
     mode: Mode = "words" if waits else asked.mode
     fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
     fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
     results = collection.search(
-        asked.query,
+        query,
         mode=mode,
         filters=filters,
         facets=[name for name in fields if name not in asked.chosen],
@@ -151,30 +154,36 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        asked.query, mode=mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
+        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
     )
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
-    timeline = (
-        collection.timeline(asked.query, kinds.date, mode=mode, filters=filters) if kinds.date else None
-    )
+    timeline = collection.timeline(query, kinds.date, mode=mode, filters=filters) if kinds.date else None
+    removable = _removable(asked, labels)
     return page(
         request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
         problems=problems,
         waits=waits,
         results=results,
+        called=_called(collection, asked.query.strip()),
         hits=[_shown(hit, kinds.date) for hit in results.hits],
-        said=_capital(found(results)),
+        said=_capital(found(results, _there(removable))),
         choices=[_choices(facets[name], asked, labels) for name in fields],
         bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
         date=kinds.date,
-        removable=_removable(asked, labels),
+        removable=removable,
         reasons=collection.reasons(results) if asked.why else {},
         labels=labels,
         modes=MODES,
         saved=_saved(results),
     )  # fmt: skip
+
+
+def _called(collection: Collection, id_: str) -> Document | None:
+    """The document whose id was typed, if it is one."""
+    found = collection.engine.documents([id_]) if id_ else []
+    return found[0].document if found else None
 
 
 def _shown(hit: Hit, date: str) -> ShownHit:
@@ -205,6 +214,12 @@ def _saved(results: SearchResults) -> str:
     if results.listed is None:
         return "all of these"
     return f"these {results.listed:,}" if results.listed > 1 else "this"
+
+
+def _there(removable: list[tuple[str, Address]]) -> str:
+    """What the search is narrowed to, where one thing says it."""
+    names = [clean(name) for name, _ in removable]
+    return f"in “{names[0]}”" if len(names) == 1 else "under the filters"
 
 
 def _capital(sentence: str) -> str:

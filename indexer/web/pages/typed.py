@@ -6,10 +6,21 @@ from indexer.browsing import within
 from indexer.collection import Collection
 from indexer.engines.base import Filter
 from indexer.errors import QueryError
-from indexer.search import parse_filter
+from indexer.search import parse_filter, parse_words
 from indexer.web.problems import hint_of
 
-Problems = dict[str, str]  # "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
+Problems = dict[
+    str, str
+]  # "query", "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
+
+
+def typed_query(query: str) -> tuple[str, str]:
+    """What to search for, and what is wrong: then there is nothing to search for."""
+    try:
+        parse_words(query)
+    except QueryError as error:
+        return "", told(error)
+    return query, ""
 
 
 def typed_filters(

@@ -81,6 +81,7 @@ def test_all_hits_right_is_a_full_ndcg_with_more_right_ones_than_hits():
         ),
         ("state-of-the-art", "state-of-the-art"),
         ('"*"', ""),
+        ("ALL OR NOTHING, AND NOT MORE", "ALL or NOTHING, and not MORE"),
     ],
 )
 def test_a_title_is_searched_for_as_words(title, query):
