@@ -150,6 +150,11 @@ class Posted:
         """Whether this is a copy of ours, which nobody mends: another one comes in its place."""
         return self._kind(file) is not None
 
+    def are_one_file(self, source: str, other: str) -> bool:
+        """Whether two sources lie in the same file; documents that came without one all lie together."""
+        file, before = place_of(source)[0], place_of(other)[0]
+        return file == before or self._kind(file) == self._kind(before) == DOCUMENTS
+
     def called(self, source: str) -> str:
         """What people call a source: an upload by its name. Others are what they are."""
         file, line = place_of(source)

@@ -76,6 +76,17 @@ def test_an_upload_replaces_what_the_one_before_it_held(client):
     assert client.get("/api/status").json()["documents"]["done"] == 12 + 2
 
 
+def test_an_upload_that_replaces_documents_of_another_one_says_so(client):
+    upload(client, "latin1.jsonl", ONE, OTHER)
+    notes = upload(client, "other.jsonl", TWO, {"id": "rev9", "text": "Nine."})["result"]["notes"]
+    assert notes == ["1 document came from another file before: rev1 (latin1.jsonl)."]
+    assert notes[0] in client.get("/operations").text
+    assert post(client, ONE)["result"]["notes"] == [
+        "1 document came from another file before: rev1 (other.jsonl)."
+    ]
+    assert post(client, TWO)["result"]["notes"] == []  # documents posted one by one have no file
+
+
 def test_what_cannot_be_read_whole_removes_nothing(client):
     upload(client, "list.jsonl", ONE, OTHER)
     assert upload(client, "list.jsonl", TWO, BROKEN)["result"]["deleted"] == 0
