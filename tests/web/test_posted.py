@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from web_client import ended, serving, written
+from web_pages import HTML, one, seen
 
 from indexer.collection import Collection
 from indexer.errors import EngineUnavailable
@@ -85,6 +86,24 @@ def test_an_upload_that_replaces_documents_of_another_one_says_so(client):
         "1 document came from another file before: rev1 (other.jsonl)."
     ]
     assert post(client, TWO)["result"]["notes"] == []  # documents posted one by one have no file
+
+
+@pytest.mark.parametrize("second", ["file", "another"])
+def test_two_files_at_once_are_refused(client, own, second):
+    """Regression: all but the last were dropped, and the answer was 202."""
+    both = [("file", ("a.jsonl", lines(ONE))), (second, ("b.jsonl", lines(OTHER)))]
+    answer = client.post("/api/files", files=both)
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        "These are 2 files; one is taken at a time.",
+    )
+    assert answer.json()["hint"] == "Send each with a request of its own."
+    token = one(seen(client, "/operations"), "//form[@action='/operations/files']/input[@name='token']")
+    page = client.post("/operations/files", data={"token": token.get("value")}, files=both, headers=HTML)
+    assert page.status_code == 422
+    assert "These are 2 files; one is taken at a time." in page.text
+    assert client.get("/api/tasks").json() == []
+    assert files(own) == []
 
 
 def test_what_cannot_be_read_whole_removes_nothing(client):
