@@ -123,6 +123,7 @@ class SourceRun:
         options: ReadOptions,
         wanted: Wanted = Wanted(),
         *,
+        names: Sequence[str] = (),
         again: Again | None = None,
         around: AbstractContextManager[None] | None = None,
         wait: bool = True,
@@ -131,6 +132,7 @@ class SourceRun:
         """Do it, under the lock of the collection.
 
         Args:
+            names: What the sources are called in the ledger, where that is not only what they are called here.
             again: Dead letters to be tried again; their files are the sources.
             around: What has to be done before the sources are read, and after all went well.
             wait: Until the workers are through.
@@ -150,7 +152,7 @@ class SourceRun:
             tried = self._catalog.trying_again(self._collection, again.mining if again else ())
             with undisturbed(), self._pipeline.engine.patient(), tried, around or nullcontext():
                 with recorded(self._catalog, report, detach=self._crew is not None):
-                    self._take_in(given, options, wanted, report, again)
+                    self._take_in(given, names or given, options, wanted, report, again)
                     if self._crew is None:
                         self._pipeline.mine(report)
                         self._finish(wanted, report)
@@ -171,6 +173,7 @@ class SourceRun:
     def _take_in(
         self,
         given: Sequence[str],
+        names: Sequence[str],
         options: ReadOptions,
         wanted: Wanted,
         report: RunReport,
@@ -186,9 +189,9 @@ class SourceRun:
             self._pipeline.take_in(read(given, options), report, total, changed=replaced.add)
         report.notes += replaced.notes()
         # What could not be read, and still cannot, has been buried anew. The rest works, or is gone.
-        self._catalog.resolve(self._collection, sources=given, stages=TAKING_IN, before=start)
+        self._catalog.resolve(self._collection, sources=names, stages=TAKING_IN, before=start)
         if wanted.delete_missing:
-            self._pipeline.remove_missing(given, report)
+            self._pipeline.remove_missing(names, report)
 
     def _take_in_again(
         self, again: Again, options: ReadOptions, report: RunReport, total: int | None, replaced: Replaced

@@ -109,7 +109,10 @@ class Collection(State):
         wanted = Wanted(delete_missing=waiting.is_upload)
         run = self._source_run("index", True, progress)
         around = self._storing(waiting)
-        return run.run([waiting.place], ReadOptions(), wanted, around=around, wait=wait, progress=progress)
+        return run.run(
+            [waiting.place], ReadOptions(), wanted,
+            names=self.posted.names(waiting), around=around, wait=wait, progress=progress,
+        )  # fmt: skip
 
     @on_live_vectors
     def delete(self, ids: Sequence[str], *, progress: Progress = no_progress) -> RunReport:

@@ -195,6 +195,48 @@ def test_a_mended_file_closes_its_letters_when_it_is_indexed(tmp_path, own):
         assert collection.dead_letters() == []
 
 
+# -- homes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def names(own, monkeypatch):
+    """The home as it can be called: from the root on, from a folder beside it, through a link."""
+    beside = own.parent / "beside"
+    beside.mkdir()
+    (beside / "link").symlink_to(own)
+    monkeypatch.chdir(beside)
+    return own, Path("../home"), beside / "link"
+
+
+@pytest.mark.parametrize(("first", "then"), [(0, 1), (1, 0), (0, 2), (2, 0)])
+def test_an_upload_has_one_place_however_the_home_is_called(names, own, first, then):
+    """Regression: uploads under ``--home ../x`` replaced nothing of those under the path from the root on."""
+    with serving(names[first]) as client:
+        upload(client, "notes.jsonl", ONE, BROKEN)
+    with serving(names[then]) as client:
+        assert letters(client) == ["notes.jsonl, line 2"]
+        result = upload(client, "notes.jsonl", OTHER)["result"]
+        assert (result["deleted"], result["notes"]) == (1, [])
+        assert letters(client) == []
+        assert files(own) == []
+
+
+@pytest.mark.parametrize("name", [1, 2])
+def test_what_was_uploaded_before_homes_were_resolved_still_fits(names, own, name):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "resolve", Path.absolute)
+        with serving(names[name]) as client:
+            upload(client, "notes.jsonl", ONE, OTHER, BROKEN)
+    with serving(names[name]) as client:
+        assert letters(client) == ["notes.jsonl, line 3"]
+        assert retried(client)["result"]["failed"] == 1
+        assert files(own) == ["notes.jsonl"]
+        result = upload(client, "notes.jsonl", TWO)["result"]
+        assert (result["changed"], result["deleted"], result["notes"]) == (1, 1, [])
+        assert letters(client) == []
+        assert files(own) == []
+
+
 # -- killed --------------------------------------------------------------------------------------------------
 
 
