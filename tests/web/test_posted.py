@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -328,6 +329,33 @@ def test_what_waits_is_done_in_the_order_in_which_it_came(own):
         assert ended(client, task)["about"] == "notes.jsonl"
         assert text(client, "rev1") == TWO["text"]
     assert files(own) == []
+
+
+def test_what_waits_is_one_task_that_tells_of_each(own, monkeypatch):
+    posted = Posted(own, "main")
+    posted.receive(lambda path: path.write_bytes(lines(ONE)))
+    posted.receive(lambda path: path.write_bytes(lines(OTHER, BROKEN)), name="notes.jsonl")
+    posted.receive(lambda path: path.write_bytes(lines(TWO, {"id": "rev3", "text": "Tides."})))
+    begin, stages, index_posted = threading.Event(), [], Collection.index_posted
+
+    def slow(self, waiting, *, wait, progress):
+        assert begin.wait(10)
+        report = index_posted(self, waiting, wait=wait, progress=progress)
+        progress("mine", 1, 2)
+        stages.append(client.get("/api/tasks").json()[0]["stage"])
+        return report
+
+    monkeypatch.setattr(Collection, "index_posted", slow)
+    with serving(own) as client:
+        (task,) = client.get("/api/tasks").json()
+        assert task["about"] == "notes.jsonl, 2 posts of documents"
+        begin.set()
+        task = ended(client, task)
+        assert stages == ["post 1 of 3: mine", "post 2 of 3: mine", "post 3 of 3: mine"]
+        assert task["documents"] == ["rev2", "rev1", "rev3"]
+        result = task["result"]
+        assert [result[name] for name in ("read", "new", "changed", "failed")] == [4, 3, 1, 1]
+        assert len(result["problems"]) == 1
 
 
 def test_what_is_half_received_never_waits(own):
