@@ -81,7 +81,9 @@ def _no_two_of_a_name() -> Iterator[None]:
         yield
     except QueryError as error:
         other = error.facts.get("other")
-        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}' if other else error.hint
+        if other is None:
+            raise
+        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}'
         raise Refusal(409, str(error), hint=hint) from error
 
 

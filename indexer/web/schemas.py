@@ -333,7 +333,7 @@ class Task(BaseModel):
     id: str
     kind: str
     about: str = Field(
-        description="The file or document that it is done with; empty where the kind says all."
+        description="The file, document or topics that it is done with; empty where the kind says all."
     )
     documents: list[str] = Field(
         description="Ids of the documents, at most 1,000; of an upload when it is done. Not in the list of tasks."

@@ -241,7 +241,8 @@ def merge(served: Served, name: str, into: str) -> Task:
         topic, changed = collection.merge_topics(whole, [part], progress=progress)
         return {"topic": topic.id, "changed": changed}
 
-    return served.tasks.add("merge", join)
+    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in collection.topics()}
+    return served.tasks.add("merge", join, about=f"{labels.get(part, part)} into {labels.get(whole, whole)}")
 
 
 def retrain(served: Served, **wanted: Any) -> Task:
