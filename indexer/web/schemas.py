@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -306,8 +307,14 @@ class NewDocument(Taken):
     meta: dict[Annotated[str, Field(min_length=1, max_length=200)], Meta] = {}
 
 
+def _not_blank(name: str) -> str:
+    if not name.strip():
+        raise PydanticCustomError("blank", "A name should not be empty")
+    return name
+
+
 class NewLabel(Taken):
-    label: Annotated[str, Field(max_length=200, pattern=r"\S")]
+    label: Annotated[str, Field(max_length=200), AfterValidator(_not_blank)]
 
 
 class Merge(Taken):
