@@ -43,6 +43,7 @@ class TopicEvent:
 
     entry: LineageEntry
     by: str  # kind of the run that did it; empty where none did
+    old_label: str  # the name of the old topic: its last one, where it is retired
 
 
 @dataclass(frozen=True)

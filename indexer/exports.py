@@ -9,9 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from indexer.errors import InputError, QueryError, SettingsError
@@ -29,8 +27,6 @@ BEGINNING = 300  # characters of a text
 GROWTH = ("since", "share_lately", "share_before", "growth", "clear")
 TOPIC_COLUMNS = ("id", "label", "documents", "named_by_hand", "phrases", *GROWTH)
 OWN = "meta."  # before the names of the users' own fields
-AT_ONCE = 500  # rows
-IN_MEMORY = 8_000_000  # bytes of a Parquet file that is being made
 # What a spreadsheet would take for a formula, which can do more than count.
 FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+([.,]\d+)*$)")
 
@@ -128,7 +124,7 @@ def as_jsonl(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
 
 
 def as_parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
-    """Parquet. Columns of one type keep it; the users' own become text where they have several.
+    """Parquet, complete before its first part goes out. The users' own fields are text where values differ in type.
 
     Raises:
         SettingsError: pyarrow is not installed.
@@ -137,42 +133,9 @@ def as_parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
         raise SettingsError(
             "Parquet needs pyarrow, which is not installed.", hint="pip install 'indexer[parquet]'"
         )
-    return _parquet(rows, columns)
+    from indexer import parquet
 
-
-def _parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
-    import pyarrow
-    from pyarrow import parquet
-
-    lists = {"topics", "topic_ids", "keyphrases", "absent_keyphrases", "phrases"}
-    numbers = {
-        "rank": pyarrow.int64(), "documents": pyarrow.int64(), "score": pyarrow.float64(), "weight": pyarrow.float64(),
-        "share_lately": pyarrow.float64(), "share_before": pyarrow.float64(), "growth": pyarrow.float64(),
-    }  # fmt: skip
-    types = {
-        name: pyarrow.list_(pyarrow.string()) if name in lists else numbers.get(name, pyarrow.string())
-        for name in columns
-    }
-    types |= {name: pyarrow.bool_() for name in ("named_by_hand", "clear") if name in types}
-    schema = pyarrow.schema(list(types.items()))
-    with SpooledTemporaryFile(IN_MEMORY) as file:
-        with parquet.ParquetWriter(file, schema) as writer:
-            iterator = iter(rows)
-            while some := list(islice(iterator, AT_ONCE)):
-                plain = [
-                    {n: _text(row.get(n)) if n.startswith(OWN) else row.get(n) for n in columns}
-                    for row in some
-                ]
-                writer.write_table(pyarrow.Table.from_pylist(plain, schema))
-        file.seek(0)
-        while part := file.read(1 << 16):
-            yield part
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return "; ".join(map(str, value)) if isinstance(value, list) else json.dumps(value)
+    return parquet.write(rows, columns, [name for name in columns if name.startswith(OWN)])
 
 
 Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[bytes]]

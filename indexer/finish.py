@@ -337,7 +337,8 @@ class Finisher:
         total = None if changed is None else len(changed)
         rows: list[PhraseRow] = []
         gone: list[str] = []
-        for done, mentions in enumerate(self._mentions_of(changed, gone)):
+        done = 0
+        for done, mentions in enumerate(self._mentions_of(changed, gone), 1):
             row = phrase_row(mentions)
             if row.documents >= 2 or any(m.keyphrase for m in mentions):
                 rows.append(row)
@@ -349,6 +350,7 @@ class Finisher:
                 self._flush(rows, gone)
                 self._progress("consolidate", done, total)
         self._flush(rows, gone)
+        self._progress("consolidate", done if total is None else total, total)
         return maker.leading() if maker else {}
 
     def _mentions_of(self, phrases: list[str] | None, gone: list[str]) -> Iterator[list[MentionRow]]:

@@ -57,11 +57,16 @@ MANY, MANY_SHARE = 10, 0.2  # documents of a run that no topic reaches; a fit le
 
 T = TypeVar("T")
 Wants = Callable[[Document, LedgerEntry | None], bool]
+Told = Callable[[Document, LedgerEntry], None]
 
 
 def everything(document: Document, known: LedgerEntry | None) -> bool:
     """Takes what is read, as an ordinary run does."""
     return True
+
+
+def nobody(document: Document, known: LedgerEntry) -> None:
+    """Is told of changed documents, as long as nobody wants to know."""
 
 
 @dataclass
@@ -152,11 +157,13 @@ class Pipeline:
         report: RunReport,
         total: int | None,
         wants: Wants = everything,
+        changed: Told = nobody,
     ) -> int:
         """Store the documents that are new or changed; bury what could not be read.
 
         Args:
             wants: Says of each document, and of what the ledger has under its id, whether it is to be taken.
+            changed: Told of each document that takes the place of another content, and of what the ledger had of that.
 
         Returns:
             How many documents were not.
@@ -194,9 +201,12 @@ class Pipeline:
                 self.collection,
                 [replace(known[d.id], source=d.source, run=report.run) for d in moved],
             )
+            replacing = [d for d in fresh if d.id in known and d.id not in refused]
+            for document in replacing:
+                changed(document, known[document.id])
             report.read += len(documents)
             report.unchanged += len(same)
-            report.changed += sum(d.id in known for d in fresh if d.id not in refused)
+            report.changed += len(replacing)
             report.new += sum(d.id not in known for d in fresh if d.id not in refused)
             self._progress("read", report.read, total)
         if others and others >= NEARLY_ALL * before:

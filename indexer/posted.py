@@ -61,7 +61,10 @@ class Posted:
     """What was posted to one collection."""
 
     def __init__(self, home: Path, collection: str) -> None:
-        self._root = home.absolute() / "posted" / collection
+        self._root = home.resolve() / "posted" / collection  # one, whatever way the home is named
+        self._named = (
+            home.absolute() / "posted" / collection
+        )  # what ledgers had as long as it was not resolved
 
     def receive(self, write: Callable[[Path], None], *, name: str = "") -> Waiting:
         """Let something be written, and make it wait: all of it, or nothing.
@@ -138,7 +141,7 @@ class Posted:
         Args:
             sources: Of the dead letters of what could not be read or stored.
         """
-        needed = {place_of(source)[0] for source in sources}
+        needed = {self._resolved(place_of(source)[0]) for source in sources}
         for copy in (path for kind in KINDS for path in self._root.glob(f"{kind}/*")):
             if shown(copy) not in needed:
                 copy.unlink(missing_ok=True)
@@ -149,6 +152,11 @@ class Posted:
     def holds(self, file: str) -> bool:
         """Whether this is a copy of ours, which nobody mends: another one comes in its place."""
         return self._kind(file) is not None
+
+    def are_one_file(self, source: str, other: str) -> bool:
+        """Whether two sources lie in the same file; documents that came without one all lie together."""
+        file, before = (self._resolved(place_of(one)[0]) for one in (source, other))
+        return file == before or self._kind(file) == self._kind(before) == DOCUMENTS
 
     def called(self, source: str) -> str:
         """What people call a source: an upload by its name. Others are what they are."""
@@ -172,5 +180,14 @@ class Posted:
             else problem
         )
 
+    def names(self, waiting: Waiting) -> list[str]:
+        """The place of something, and what it may be called in a ledger that is older than this program."""
+        return [str(waiting.place), str(self._named / waiting.place.relative_to(self._root))]
+
+    def _resolved(self, file: str) -> str:
+        named = f"{shown(self._named)}/"
+        return f"{shown(self._root)}/{file.removeprefix(named)}" if file.startswith(named) else file
+
     def _kind(self, file: str) -> str | None:
-        return next((kind for kind in KINDS if os.path.dirname(file) == shown(self._root / kind)), None)
+        folder = os.path.dirname(self._resolved(file))
+        return next((kind for kind in KINDS if folder == shown(self._root / kind)), None)

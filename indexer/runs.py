@@ -25,6 +25,7 @@ from indexer.progress import Progress
 from indexer.readers import ReadOptions, count, read
 from indexer.readers.source import SCHEME, place_of, plural
 from indexer.records import Document
+from indexer.replaced import Replaced
 from indexer.settings import Settings
 from indexer.succession import settle
 
@@ -114,6 +115,7 @@ class SourceRun:
         self._catalog = pipeline.catalog
         self._collection = pipeline.collection
         self._crew = crew
+        self._posted = Posted(settings.home, pipeline.collection)
 
     def run(
         self,
@@ -121,6 +123,7 @@ class SourceRun:
         options: ReadOptions,
         wanted: Wanted = Wanted(),
         *,
+        names: Sequence[str] = (),
         again: Again | None = None,
         around: AbstractContextManager[None] | None = None,
         wait: bool = True,
@@ -129,6 +132,7 @@ class SourceRun:
         """Do it, under the lock of the collection.
 
         Args:
+            names: What the sources are called in the ledger, where that is not only what they are called here.
             again: Dead letters to be tried again; their files are the sources.
             around: What has to be done before the sources are read, and after all went well.
             wait: Until the workers are through.
@@ -148,7 +152,7 @@ class SourceRun:
             tried = self._catalog.trying_again(self._collection, again.mining if again else ())
             with undisturbed(), self._pipeline.engine.patient(), tried, around or nullcontext():
                 with recorded(self._catalog, report, detach=self._crew is not None):
-                    self._take_in(given, options, wanted, report, again)
+                    self._take_in(given, names or given, options, wanted, report, again)
                     if self._crew is None:
                         self._pipeline.mine(report)
                         self._finish(wanted, report)
@@ -169,6 +173,7 @@ class SourceRun:
     def _take_in(
         self,
         given: Sequence[str],
+        names: Sequence[str],
         options: ReadOptions,
         wanted: Wanted,
         report: RunReport,
@@ -177,23 +182,25 @@ class SourceRun:
         start = now()
         options = replace(options, max_bytes=self._settings.max_document_bytes)
         total = count(given, options) if given else 0
+        replaced = Replaced(self._posted)
         if again:
-            self._take_in_again(again, options, report, total)
+            self._take_in_again(again, options, report, total, replaced)
         else:
-            self._pipeline.take_in(read(given, options), report, total)
+            self._pipeline.take_in(read(given, options), report, total, changed=replaced.add)
+        report.notes += replaced.notes()
         # What could not be read, and still cannot, has been buried anew. The rest works, or is gone.
-        self._catalog.resolve(self._collection, sources=given, stages=TAKING_IN, before=start)
+        self._catalog.resolve(self._collection, sources=names, stages=TAKING_IN, before=start)
         if wanted.delete_missing:
-            self._pipeline.remove_missing(given, report)
+            self._pipeline.remove_missing(names, report)
 
     def _take_in_again(
-        self, again: Again, options: ReadOptions, report: RunReport, total: int | None
+        self, again: Again, options: ReadOptions, report: RunReport, total: int | None, replaced: Replaced
     ) -> None:
         """Each file for itself: several that failed may hold the same document, and the newest has it."""
         for file in again.letters:
-            left = self._pipeline.take_in(read([file], options), report, total, again.wants)
+            left = self._pipeline.take_in(read([file], options), report, total, again.wants, replaced.add)
             if left:
-                named = again.posted.called(file)
+                named = self._posted.called(file)
                 report.notes.append(
                     f"{named}: {plural(left, 'document')} stored anew or deleted since, so left as is."
                 )

@@ -53,11 +53,20 @@ def topic_history(name: str, topics: Sequence[Topic], catalog: Catalog, collecti
     id_ = wanted if _is_id(wanted) else topic_ids(name, topics, catalog, collection)[0]
     lineage = catalog.lineage(collection, id_)
     kinds = catalog.run_kinds({entry.run for entry in lineage})
+    labels = {topic.id: topic.label for topic in catalog.topics(collection, state=None)}
     return TopicHistory(
         entry=catalog.topic(collection, id_),
-        events=tuple(TopicEvent(entry, kinds.get(entry.run, "")) for entry in lineage),
+        events=tuple(
+            TopicEvent(entry, kinds.get(entry.run, ""), labels.get(entry.old_id or "", ""))
+            for entry in lineage
+        ),
         successors=tuple(catalog.successors(collection, id_)),
     )
+
+
+def is_address(name: str) -> bool:
+    """Whether a name means a topic by its number or id, whatever topics are called."""
+    return _is_id(_as_id(name))
 
 
 def _as_id(name: str) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from indexer.answers import TopicEvent
+    from indexer.answers import TopicEvent, TopicHistory
     from indexer.engines.base import Clause
     from indexer.search import SearchResults
     from indexer.trends import Trend
@@ -110,17 +110,23 @@ def _named(clauses: Sequence[Clause]) -> str:
     return {"word": "the word", "phrase": "the phrase", "prefix": "a word that begins so"}[clauses[0].kind]
 
 
-def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
-    """What happened, one sentence for each event."""
-    went_on = {event.entry.run for event in events if event.entry.kind == "kept"}
+def told(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
+    """What happened to a topic, one sentence for each event; without those of merges that left it as it was."""
+    topic_id = history.entry.id
+    went_on = {event.entry.run for event in history.events if event.entry.kind == "kept"}
+    last_named = next((event for event in reversed(history.events) if event.entry.kind == "renamed"), None)
     gone = False
-    for event in events:
+    for event in history.events:
         entry = event.entry
+        if entry.kind == "kept" and event.by == "merge":
+            continue
         leaves = entry.old_id == topic_id != entry.new_id
         heir = f"{entry.new_id} '{entry.label}'"
         likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
         if entry.kind == "renamed":
             what = f"named '{entry.label}'" if entry.label else "named by hand"
+            if event is last_named and not history.entry.named_by_hand:
+                what = "name taken back"
         elif entry.kind == "kept":
             what = "came back" if gone else "kept"
         elif entry.kind == "born":
@@ -128,10 +134,11 @@ def told(events: Sequence[TopicEvent], topic_id: str) -> Iterator[str]:
         elif entry.new_id is None:
             what = "retired"
         elif entry.kind == "hand":
-            what = f"merged into {heir} by hand" if leaves else f"{entry.old_id} merged into it by hand"
+            part = f"{event.old_label} ({entry.old_id})"
+            what = f"merged into {heir} by hand" if leaves else f"{part} merged into it by hand"
         elif leaves:
             what = f"{'split into' if entry.kind == 'split' else 'merged into'} {heir}"
         else:
             what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
         gone = leaves and entry.run not in went_on
-        yield what + likeness
+        yield event, what + likeness

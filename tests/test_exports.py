@@ -92,6 +92,30 @@ def test_parquet_keeps_types_and_makes_text_of_mixed_fields():
     assert topics.to_pylist() == ROWS
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "read"),
+    [
+        ([2020, None, -3], "int64", [2020, None, -3]),
+        ([2020, 0.5], "double", [2020.0, 0.5]),
+        ([True, None, False], "bool", [True, None, False]),
+        ([["a", "b"], [], None], "list<element: string>", [["a", "b"], [], None]),
+        (["2020", None], "string", ["2020", None]),
+        ([None, None], "string", [None, None]),
+        ([2020, "x", True, 0.5, ["a", "b"]], "string", ["2020", "x", "true", "0.5", "a; b"]),
+        ([1, True], "string", ["1", "true"]),
+        ([2**62, 1], "int64", [2**62, 1]),
+        ([2**62 + 1, 0.5], "string", ["4611686018427387905", "0.5"]),  # no float is that number
+        ([2**70, 1], "string", ["1180591620717411303424", "1"]),
+    ],
+)
+def test_parquet_keeps_the_type_that_all_values_of_a_field_have(values, kind, read):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = ({"id": str(i), "meta.x": value} for i, value in enumerate(values))
+    table = parquet.read_table(io.BytesIO(b"".join(exports.as_parquet(rows, ["id", "meta.x"]))))
+    assert str(table.schema.field("meta.x").type) == kind
+    assert table.column("meta.x").to_pylist() == read
+
+
 def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
     monkeypatch.setattr("indexer.exports.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="pyarrow") as caught:

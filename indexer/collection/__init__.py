@@ -39,6 +39,7 @@ from indexer.records import Topic
 from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
 from indexer.runs import Again, SourceRun, Wanted, check_live, recorded
 from indexer.succession import settle
+from indexer.topic_names import is_address
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
@@ -109,7 +110,10 @@ class Collection(State):
         wanted = Wanted(delete_missing=waiting.is_upload)
         run = self._source_run("index", True, progress)
         around = self._storing(waiting)
-        return run.run([waiting.place], ReadOptions(), wanted, around=around, wait=wait, progress=progress)
+        return run.run(
+            [waiting.place], ReadOptions(), wanted,
+            names=self.posted.names(waiting), around=around, wait=wait, progress=progress,
+        )  # fmt: skip
 
     @on_live_vectors
     def delete(self, ids: Sequence[str], *, progress: Progress = no_progress) -> RunReport:
@@ -296,12 +300,17 @@ class Collection(State):
         """Give a topic a name by hand; it stays through every later run.
 
         Raises:
-            QueryError: The name is empty, or another topic has it: `facts["other"]` is its id.
+            QueryError: The name is empty, or like a number or an id, or another topic has it: `facts["other"]` is its id.
             CatalogError: Somebody is writing to the collection.
         """
         label = " ".join(label.split())
         if not label:
             raise QueryError("The new name of a topic must not be empty.")
+        if is_address(label):
+            raise QueryError(
+                f"'{label}' is how topics are numbered, and would lead to topic {label}.",
+                hint="Choose a name that is neither a number nor an id.",
+            )
         return self._name_topic(name, lambda topic: label, by_hand=True)
 
     @on_live_vectors

@@ -88,10 +88,13 @@ class Access:
         cookie = request.cookies.get(COOKIE, "")
         key = self._known(request, secret.strip()) if scheme.lower() == "bearer" else self._of_session(cookie)
         if key is None:
+            sent = scheme.lower() == "bearer"
             raise Refusal(
                 401,
-                "A key is needed.",
-                hint='Send it as "Authorization: Bearer KEY".',
+                "This is no key." if sent else "A key is needed.",
+                hint="Ask who looks after this server for one."
+                if sent
+                else 'Send it as "Authorization: Bearer KEY".',
                 WWW_Authenticate="Bearer",
             )
         _refuse(self._rate.wait(key.name))

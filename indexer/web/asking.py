@@ -31,9 +31,7 @@ Id = Annotated[str, Query(min_length=1, max_length=512)]
 
 
 Value = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
-Condition = Annotated[
-    str, StringConstraints(pattern=r"^\s*[\w.\-]+\s*(!=|<=|>=|=|<|>)\s*\S", max_length=1_000)
-]
+Condition = Annotated[str, StringConstraints(max_length=1_000)]  # that it is one is said by `parse_filter`
 
 
 def _filters(

@@ -16,7 +16,7 @@ from indexer.errors import QueryError
 from indexer.web import schemas, work
 from indexer.web.access import Admin, Reader, Writer
 from indexer.web.api import TopicPath
-from indexer.web.problems import JSON, Refusal, documented
+from indexer.web.problems import JSON, ONE_FILE, Refusal, documented
 from indexer.web.served import Served, Shared
 from indexer.web.tasks import Task
 
@@ -44,7 +44,7 @@ def add_documents(
     return _begun(served, response, work.add_documents(served, [one.model_dump() for one in given]))
 
 
-@router.post("/files", response_model=schemas.Task, status_code=202)
+@router.post("/files", response_model=schemas.Task, status_code=202, dependencies=[ONE_FILE])
 def add_file(served: Shared, writer: Writer, response: Response, file: UploadFile) -> dict[str, Any]:
     """Index a file: jsonl, csv, tsv, txt, md, html, pdf or docx. The same name again replaces what it held.
 
@@ -81,7 +81,9 @@ def _no_two_of_a_name() -> Iterator[None]:
         yield
     except QueryError as error:
         other = error.facts.get("other")
-        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}' if other else error.hint
+        if other is None:
+            raise
+        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}'
         raise Refusal(409, str(error), hint=hint) from error
 
 

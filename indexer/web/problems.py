@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from indexer.errors import (
@@ -81,6 +82,23 @@ def json_only(request: Request) -> None:
 
 
 JSON = Depends(json_only)
+
+
+async def one_file(request: Request) -> None:
+    """A dependency of routes that take a file: of several, the framework would drop all but the last.
+
+    Raises:
+        Refusal: There are several, under whatever names.
+    """
+    sent = sum(isinstance(value, UploadFile) for _, value in (await request.form()).multi_items())
+    if sent > 1:
+        raise Refusal(
+            422, f"These are {sent:,} files; one is taken at a time.",
+            hint="Send each with a request of its own.",
+        )  # fmt: skip
+
+
+ONE_FILE = Depends(one_file)
 
 
 def status_of(error: IndexerError) -> int:

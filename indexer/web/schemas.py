@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -306,8 +307,14 @@ class NewDocument(Taken):
     meta: dict[Annotated[str, Field(min_length=1, max_length=200)], Meta] = {}
 
 
+def _not_blank(name: str) -> str:
+    if not name.strip():
+        raise PydanticCustomError("blank", "A name should not be empty")
+    return name
+
+
 class NewLabel(Taken):
-    label: Annotated[str, Field(max_length=200, pattern=r"\S")]
+    label: Annotated[str, Field(max_length=200), AfterValidator(_not_blank)]
 
 
 class Merge(Taken):
@@ -333,7 +340,7 @@ class Task(BaseModel):
     id: str
     kind: str
     about: str = Field(
-        description="The file or document that it is done with; empty where the kind says all."
+        description="The file, document or topics that it is done with; empty where the kind says all."
     )
     documents: list[str] = Field(
         description="Ids of the documents, at most 1,000; of an upload when it is done. Not in the list of tasks."

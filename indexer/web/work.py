@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import IO, Any
 
 from indexer.errors import IndexerError, InputError, QueryError
-from indexer.pipeline import RunReport
+from indexer.pipeline import MOST_PROBLEMS, RunReport
 from indexer.posted import Waiting
 from indexer.progress import Progress
 from indexer.readers import ReadOptions, read
@@ -31,6 +31,7 @@ LARGEST_FILE = 50_000_000  # bytes
 COPIED = 1 << 20
 LONGEST_NAME = 120
 MOST_TOLD = 1_000  # ids of documents that a task names
+SUMMED = ("read", "new", "changed", "unchanged", "deleted", "mined", "taken_over", "failed", "seconds")
 UNSAFE = re.compile(r"[^\w .()+-]+")
 MAGIC = {"pdf": b"%PDF-", "docx": b"PK\x03\x04"}  # what such files begin with; all others are text
 
@@ -110,25 +111,66 @@ def go_on(served: Served) -> None:
     posted = served.collection.posted
     left = posted.waiting()
     if left:
-        names = dict.fromkeys(posted.called(shown(one.place)) for one in left)
-        _index(served, left[-1], ", ".join(names))
+        uploads = dict.fromkeys(posted.called(shown(one.place)) for one in left if one.is_upload)
+        others = sum(not one.is_upload for one in left)
+        about = [*uploads, *([count(others, "post of documents", "posts of documents")] if others else [])]
+        _index(served, left[-1], ", ".join(about), left_by_another=left[:-1])
 
 
-def _index(served: Served, waiting: Waiting, about: str, ids: Sequence[str] = ()) -> Task:
+def _index(
+    served: Served,
+    waiting: Waiting,
+    about: str,
+    ids: Sequence[str] = (),
+    *,
+    left_by_another: Sequence[Waiting] = (),
+) -> Task:
+    """A task that stores something, and all that waits before it.
+
+    Args:
+        ids: Of its documents, where they are known.
+        left_by_another: What an earlier server left: the task is about that, too.
+    """
     posted = served.collection.posted
 
     def index(progress: Progress) -> Result:
-        for one in posted.waiting():  # a task that failed for a while may have left some: older ones first
-            if one.folder.name < waiting.folder.name:
-                _store_older(served, one, progress)
-        report = _store(served, waiting, progress)
-        return {**asdict(report), "documents": ids or _come_from(served, waiting.place)}
+        # A task that failed for a while may have left some: older ones first.
+        older = [one for one in posted.waiting() if one.folder.name < waiting.folder.name]
+        posts = len(older) + 1
+        before = [
+            _store_older(served, one, _numbered(progress, at, posts)) for at, one in enumerate(older, 1)
+        ]
+        report = _store(served, waiting, _numbered(progress, posts, posts))
+        if not left_by_another:
+            return {**asdict(report), "documents": ids or _come_from(served, [waiting.place])}
+        places = [one.place for one in (*left_by_another, waiting)]
+        return {**asdict(_summed([*before, report])), "documents": _come_from(served, places)}
 
     try:
         return served.tasks.add("index", index, about=about, documents=ids)
     except Refusal:
         posted.drop(waiting)
         raise
+
+
+def _numbered(progress: Progress, at: int, posts: int) -> Progress:
+    """Progress of one post, with how many there are."""
+    if posts == 1:
+        return progress
+
+    def told(stage: str, done: int, total: int | None) -> None:
+        progress(stage if stage.startswith("note: ") else f"post {at:,} of {posts:,}: {stage}", done, total)
+
+    return told
+
+
+def _summed(reports: Sequence[RunReport | None]) -> RunReport:
+    """The last of several runs, with what all of them did."""
+    done = [report for report in reports if report]
+    sums: dict[str, Any] = {name: sum(getattr(report, name) for report in done) for name in SUMMED}
+    problems = [problem for report in done for problem in report.problems]
+    notes = [note for report in done for note in report.notes]
+    return replace(done[-1], **sums, problems=problems[:MOST_PROBLEMS], notes=notes)
 
 
 def _store(served: Served, waiting: Waiting, progress: Progress) -> RunReport:
@@ -142,20 +184,26 @@ def _store(served: Served, waiting: Waiting, progress: Progress) -> RunReport:
         raise
 
 
-def _store_older(served: Served, waiting: Waiting, progress: Progress) -> None:
+def _store_older(served: Served, waiting: Waiting, progress: Progress) -> RunReport | None:
     """What cannot be stored at all was the matter of its own task."""
     try:
-        _store(served, waiting, progress)
+        return _store(served, waiting, progress)
     except Exception:  # any error was told there, and must not end the task of something else
         if waiting.is_there:
             raise
+        return None
 
 
-def _come_from(served: Served, place: Path) -> list[str]:
-    """Ids of the documents of an upload; the first ones."""
+def _come_from(served: Served, places: Sequence[Path]) -> list[str]:
+    """Ids of the documents that were posted last from these places; the first ones."""
     catalog, name = served.collection.catalog, served.collection.name
-    lines = catalog.ids(name, source_prefix=f"{shown(place)}:")
-    return list(islice(lines, MOST_TOLD)) or list(catalog.ledger(name, [File.given(place).id]))
+
+    def ids() -> Iterator[str]:
+        for place in dict.fromkeys(places):
+            lines = list(islice(catalog.ids(name, source_prefix=f"{shown(place)}:"), MOST_TOLD))
+            yield from lines or catalog.ledger(name, [File.given(place).id])
+
+    return list(islice(ids(), MOST_TOLD))
 
 
 def delete(served: Served, id_: str) -> Task:
@@ -193,7 +241,8 @@ def merge(served: Served, name: str, into: str) -> Task:
         topic, changed = collection.merge_topics(whole, [part], progress=progress)
         return {"topic": topic.id, "changed": changed}
 
-    return served.tasks.add("merge", join)
+    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in collection.topics()}
+    return served.tasks.add("merge", join, about=f"{labels.get(part, part)} into {labels.get(whole, whole)}")
 
 
 def retrain(served: Served, **wanted: Any) -> Task:

@@ -104,6 +104,22 @@ def test_a_record_that_moved_to_another_file_is_not_missing(tmp_path):
         assert collection.document("d03")
 
 
+def test_a_record_that_replaces_one_of_another_file_is_told(tmp_path):
+    """Regression: two tables numbered from 1 overwrote each other without a word."""
+    a, b = write(tmp_path / "a.jsonl", made(8)), tmp_path / "b.jsonl"
+    others = [{"id": f"d{i:02}", "text": f"A loaf of bread, number {i}."} for i in range(6)]
+    with opened(tmp_path / "home") as collection:
+        assert collection.index([a]).notes == []
+        write(b, [others[0], *made(2)[1:]])  # d01 has only moved
+        assert collection.index([b]).notes == [f"1 document came from another file before: d00 ({a})."]
+        write(b, [others[0] | {"kind": "bread"}, *made(2)[1:]])  # it is this file's now
+        assert collection.index([b]).notes == []
+        write(tmp_path / "c.jsonl", others)
+        assert collection.index([tmp_path / "c.jsonl"]).notes == [
+            f"6 documents came from another file before: d00, d01 ({b}), d02, d03, d04 ({a}) and 1 more."
+        ]
+
+
 def test_phrases_follow_their_documents(tmp_path):
     records = made()
     source = write(tmp_path / "a.jsonl", records)

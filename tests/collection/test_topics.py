@@ -10,6 +10,7 @@ from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.engines.base import Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
+from indexer.wording import told
 
 
 def test_new_documents_join_the_topics_there_are(tmp_path):
@@ -130,6 +131,39 @@ def test_a_name_given_by_hand_is_taken_back(tmp_path):
         with pytest.raises(QueryError, match="Another topic") as raised:
             collection.unname_topic(mined[0].id)
         assert raised.value.facts["other"] == mined[1].id
+
+
+@pytest.mark.parametrize("label", ["7", " 0012 ", "t-000005", "t-9"])
+def test_a_topic_cannot_be_named_like_a_number_or_an_id(tmp_path, label):
+    """Regression: such a name was given, and always led to another topic."""
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        before = collection.topics()
+        with pytest.raises(QueryError, match=f"'{label.strip()}' is how topics are numbered"):
+            collection.rename_topic(before[0].id, label)
+        assert collection.topics() == before
+        assert collection.rename_topic(before[0].id, "Agenda 21").label == "Agenda 21"
+
+
+def test_history_is_told_in_words(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        whole, part, other = collection.topics()
+        collection.rename_topic(whole.id, "By hand")
+        collection.unname_topic(whole.id)
+        collection.merge_topics(whole.id, [part.id])
+
+        def history(topic):
+            return [what for _, what in told(collection.topic_history(topic.id))]
+
+        first = "found for the first time"
+        assert history(whole) == [
+            first, "named 'By hand'", "name taken back", f"{part.label} ({part.id}) merged into it by hand",
+        ]  # fmt: skip
+        assert history(part) == [first, f"merged into {whole.id} '{whole.label}' by hand"]
+        assert history(other) == [first]
+        collection.rename_topic(whole.id, "Another")
+        assert history(whole)[-1] == "named 'Another'"
 
 
 def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):

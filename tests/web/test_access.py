@@ -85,7 +85,10 @@ def test_without_a_key_nothing_is_answered(keyed):
     for path in ("/api/topics", "/api/documents/d00", "/metrics", "/api/tasks", "/api/status"):
         answer = client.get(path)
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-    assert client.get("/api/topics", headers={"Authorization": "Bearer ixk_wrong"}).status_code == 401
+        assert answer.json()["detail"] == "A key is needed."
+    wrong = client.get("/api/topics", headers={"Authorization": "Bearer ixk_wrong"})
+    assert (wrong.status_code, wrong.headers["www-authenticate"]) == (401, "Bearer")
+    assert wrong.json()["detail"] == "This is no key."
     assert client.get("/health/live").status_code == 200
 
 

@@ -154,6 +154,11 @@ def test_a_topic_is_renamed(client):
     taken = client.patch(f"/api/topics/{other}", json={"label": "waves and ice"})
     assert taken.status_code == 409
     assert f'/merge {{"into": "{topic["id"]}"}}' in taken.json()["hint"]
+    number = client.patch(f"/api/topics/{topic['id']}", json={"label": "7"})
+    assert (number.status_code, number.json()["hint"]) == (
+        400,
+        "Choose a name that is neither a number nor an id.",
+    )
     back = client.delete(f"/api/topics/{topic['id']}/label")
     assert back.json() == topic
     assert client.delete(f"/api/topics/{topic['id']}/label").json() == topic  # there is nothing to take back
@@ -163,6 +168,8 @@ def test_a_topic_is_merged_into_another(client):
     large, _, small = client.get("/api/topics").json()
     task = posted(client, f"/api/topics/{small['id']}/merge", json={"into": large["id"]})
     assert (task["state"], task["result"]) == ("done", {"topic": large["id"], "changed": small["documents"]})
+    assert task["about"] == f"{small['label']} ({small['id']}) into {large['label']} ({large['id']})"
+    assert task["done"] == task["total"] > 0
     assert client.get(f"/api/topics/{small['id']}").json()["id"] == large["id"]
     assert len(client.get("/api/topics").json()) == 2
     itself = client.post(f"/api/topics/{large['id']}/merge", json={"into": large["id"]})

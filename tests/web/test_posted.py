@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 from web_client import ended, serving, written
+from web_pages import HTML, one, seen
 
 from indexer.collection import Collection
 from indexer.errors import EngineUnavailable
@@ -74,6 +76,35 @@ def test_an_upload_replaces_what_the_one_before_it_held(client):
     assert (result["new"], result["unchanged"], result["deleted"]) == (1, 1, 2)
     assert text(client, "rev2") is None
     assert client.get("/api/status").json()["documents"]["done"] == 12 + 2
+
+
+def test_an_upload_that_replaces_documents_of_another_one_says_so(client):
+    upload(client, "latin1.jsonl", ONE, OTHER)
+    notes = upload(client, "other.jsonl", TWO, {"id": "rev9", "text": "Nine."})["result"]["notes"]
+    assert notes == ["1 document came from another file before: rev1 (latin1.jsonl)."]
+    assert notes[0] in client.get("/operations").text
+    assert post(client, ONE)["result"]["notes"] == [
+        "1 document came from another file before: rev1 (other.jsonl)."
+    ]
+    assert post(client, TWO)["result"]["notes"] == []  # documents posted one by one have no file
+
+
+@pytest.mark.parametrize("second", ["file", "another"])
+def test_two_files_at_once_are_refused(client, own, second):
+    """Regression: all but the last were dropped, and the answer was 202."""
+    both = [("file", ("a.jsonl", lines(ONE))), (second, ("b.jsonl", lines(OTHER)))]
+    answer = client.post("/api/files", files=both)
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        "These are 2 files; one is taken at a time.",
+    )
+    assert answer.json()["hint"] == "Send each with a request of its own."
+    token = one(seen(client, "/operations"), "//form[@action='/operations/files']/input[@name='token']")
+    page = client.post("/operations/files", data={"token": token.get("value")}, files=both, headers=HTML)
+    assert page.status_code == 422
+    assert "These are 2 files; one is taken at a time." in page.text
+    assert client.get("/api/tasks").json() == []
+    assert files(own) == []
 
 
 def test_what_cannot_be_read_whole_removes_nothing(client):
@@ -163,6 +194,48 @@ def test_a_mended_file_closes_its_letters_when_it_is_indexed(tmp_path, own):
         file.write_bytes(lines(ONE, OTHER))
         collection.index([file])
         assert collection.dead_letters() == []
+
+
+# -- homes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def names(own, monkeypatch):
+    """The home as it can be called: from the root on, from a folder beside it, through a link."""
+    beside = own.parent / "beside"
+    beside.mkdir()
+    (beside / "link").symlink_to(own)
+    monkeypatch.chdir(beside)
+    return own, Path("../home"), beside / "link"
+
+
+@pytest.mark.parametrize(("first", "then"), [(0, 1), (1, 0), (0, 2), (2, 0)])
+def test_an_upload_has_one_place_however_the_home_is_called(names, own, first, then):
+    """Regression: uploads under ``--home ../x`` replaced nothing of those under the path from the root on."""
+    with serving(names[first]) as client:
+        upload(client, "notes.jsonl", ONE, BROKEN)
+    with serving(names[then]) as client:
+        assert letters(client) == ["notes.jsonl, line 2"]
+        result = upload(client, "notes.jsonl", OTHER)["result"]
+        assert (result["deleted"], result["notes"]) == (1, [])
+        assert letters(client) == []
+        assert files(own) == []
+
+
+@pytest.mark.parametrize("name", [1, 2])
+def test_what_was_uploaded_before_homes_were_resolved_still_fits(names, own, name):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "resolve", Path.absolute)
+        with serving(names[name]) as client:
+            upload(client, "notes.jsonl", ONE, OTHER, BROKEN)
+    with serving(names[name]) as client:
+        assert letters(client) == ["notes.jsonl, line 3"]
+        assert retried(client)["result"]["failed"] == 1
+        assert files(own) == ["notes.jsonl"]
+        result = upload(client, "notes.jsonl", TWO)["result"]
+        assert (result["changed"], result["deleted"], result["notes"]) == (1, 1, [])
+        assert letters(client) == []
+        assert files(own) == []
 
 
 # -- killed --------------------------------------------------------------------------------------------------
@@ -256,6 +329,33 @@ def test_what_waits_is_done_in_the_order_in_which_it_came(own):
         assert ended(client, task)["about"] == "notes.jsonl"
         assert text(client, "rev1") == TWO["text"]
     assert files(own) == []
+
+
+def test_what_waits_is_one_task_that_tells_of_each(own, monkeypatch):
+    posted = Posted(own, "main")
+    posted.receive(lambda path: path.write_bytes(lines(ONE)))
+    posted.receive(lambda path: path.write_bytes(lines(OTHER, BROKEN)), name="notes.jsonl")
+    posted.receive(lambda path: path.write_bytes(lines(TWO, {"id": "rev3", "text": "Tides."})))
+    begin, stages, index_posted = threading.Event(), [], Collection.index_posted
+
+    def slow(self, waiting, *, wait, progress):
+        assert begin.wait(10)
+        report = index_posted(self, waiting, wait=wait, progress=progress)
+        progress("mine", 1, 2)
+        stages.append(client.get("/api/tasks").json()[0]["stage"])
+        return report
+
+    monkeypatch.setattr(Collection, "index_posted", slow)
+    with serving(own) as client:
+        (task,) = client.get("/api/tasks").json()
+        assert task["about"] == "notes.jsonl, 2 posts of documents"
+        begin.set()
+        task = ended(client, task)
+        assert stages == ["post 1 of 3: mine", "post 2 of 3: mine", "post 3 of 3: mine"]
+        assert task["documents"] == ["rev2", "rev1", "rev3"]
+        result = task["result"]
+        assert [result[name] for name in ("read", "new", "changed", "failed")] == [4, 3, 1, 1]
+        assert len(result["problems"]) == 1
 
 
 def test_what_is_half_received_never_waits(own):

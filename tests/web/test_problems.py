@@ -14,7 +14,9 @@ import pytest
         ("/api/search?limit=many", 422, "limit"),
         ("/api/search?mode=guess", 422, "mode"),
         ("/api/search?offset=9999&limit=10", 400, "10,000"),
-        ("/api/search?where=year", 422, "where"),
+        ("/api/search?where=year", 400, "The condition 'year' is not FIELD, operator, value."),
+        ("/api/search?where=year=2014&where=", 400, "The condition '' is not FIELD, operator, value."),
+        ("/api/search?topic=3&topic=", 422, "topic.2"),
         ("/api/search?where=subjekt=x", 400, "subjekt"),
         ("/api/search?facet=nothing", 400, "nothing"),
         ("/api/search?topic=t-999999", 404, "t-999999"),
@@ -173,7 +175,7 @@ def test_nothing_is_said_to_other_sites(web):
         (
             [{"text": "x"}, {"text": "y", "meta": {"nested": {"a": 1}, "str": {}, "good": [1]}}],
             dict.fromkeys(
-                ("1.meta.nested", "1.meta.str", "1.meta.good"),
+                ("2.meta.nested", "2.meta.str", "2.meta.good"),  # counted from 1, as `detail` does
                 "Input should be text, a number, true, false, null or a list of texts",
             ),
         ),
@@ -184,6 +186,19 @@ def test_a_wrong_field_is_named_once_as_those_know_it_who_wrote_it(web, body, wr
     assert answer.status_code == 422
     assert {error["where"]: error["what"] for error in answer.json()["errors"]} == wrong
     assert len(answer.json()["errors"]) == len(wrong)
+
+
+def test_a_file_that_is_missing_is_named(web):
+    for sent in ({"data": {"name": "x"}}, {"files": {"other": ("a.md", b"x")}}, {}):
+        (error,) = web.post("/api/files", **sent).json()["errors"]
+        assert (error["where"], error["what"]) == ("file", "Field required")
+
+
+@pytest.mark.parametrize("label", ["", "  "])
+def test_an_empty_name_is_refused_in_words(web, label):
+    answer = web.patch("/api/topics/1", json={"label": label})
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"where": "label", "what": "A name should not be empty"}]
 
 
 def test_a_wrong_parameter_is_named(web):

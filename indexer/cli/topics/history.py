@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,7 @@ from indexer.cli.text import print_json, say, table
 from indexer.wording import clean, moment, told
 
 if TYPE_CHECKING:
-    from indexer.answers import TopicEvent, TopicHistory
+    from indexer.answers import TopicHistory
 
 
 @command()
@@ -37,7 +36,7 @@ def history(app: App, topic: str, as_json: bool) -> None:
         return
     say(f"{found.entry.id} {clean(found.entry.label)}: {_now(found)}")
     say("")
-    say(events_table(found.events, found.entry.id))
+    say(events_table(found))
 
 
 def _now(found: TopicHistory) -> str:
@@ -47,15 +46,15 @@ def _now(found: TopicHistory) -> str:
     return f"retired; it leads to {heirs}" if heirs else "retired, without a successor"
 
 
-def events_table(events: Sequence[TopicEvent], topic_id: str) -> str:
+def events_table(history: TopicHistory) -> str:
     """When, by which run, what happened, and the name that the topic had then."""
     rows = [
         (
             moment(event.entry.at),
             event.by,
             clean(what),
-            clean(event.entry.label) if event.entry.new_id == topic_id else "",
+            clean(event.entry.label) if event.entry.new_id == history.entry.id else "",
         )
-        for event, what in zip(events, told(events, topic_id), strict=True)
+        for event, what in told(history)
     ]
     return table(rows, head=("when", "by", "what happened", "name"))

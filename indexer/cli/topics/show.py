@@ -68,5 +68,5 @@ def rendered(details: TopicDetails) -> str:
             blocks.append(table(shares, head=("share", "id", "document"), right=(0,)))
         else:
             blocks.append(table(named, head=("id", "document")))
-    blocks.append(events_table(details.history.events, topic.id))
+    blocks.append(events_table(details.history))
     return "\n\n".join(blocks)

@@ -33,6 +33,7 @@ from indexer.engines.local import (
 )
 from indexer.engines.local.connections import Connection, Connections, translated
 from indexer.engines.local.lookup import doc_numbers
+from indexer.engines.local.values import own_fields
 from indexer.engines.local.vectors import Vectors, missing, unit
 from indexer.engines.local.words import highlights
 from indexer.records import (
@@ -191,8 +192,7 @@ class LocalEngine:
 
     def fields(self) -> list[str]:
         with self._reading() as connection:
-            names = connection.execute("SELECT name FROM fields WHERE name LIKE 'meta.%' ORDER BY name")
-            return [name.removeprefix("meta.") for (name,) in names]
+            return list(connection.remembered("fields", lambda: own_fields(connection)))
 
     def info(self) -> EngineInfo:
         with self._reading() as connection:

@@ -101,6 +101,16 @@ class Dictionary:
         return field
 
 
+def own_fields(connection: sqlite3.Connection) -> list[str]:
+    """Names of the users' own fields that some document has."""
+    # Values that no document has any more stay in the dictionary until it is compacted.
+    names = connection.execute(
+        "SELECT name FROM fields f WHERE name LIKE 'meta.%' AND EXISTS (SELECT 1 FROM facet_values v "
+        "WHERE v.field = f.field AND EXISTS (SELECT 1 FROM doc_values d WHERE d.code = v.code)) ORDER BY name"
+    )
+    return [name.removeprefix("meta.") for (name,) in names]
+
+
 def topic_value(topic: str) -> tuple[str, Value]:
     """A topic id as (field, value)."""
     return TOPIC, Value(topic, topic)

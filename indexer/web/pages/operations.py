@@ -15,7 +15,7 @@ from indexer.web.access import FormWriter, Reader, Visitor
 from indexer.web.changes import shown
 from indexer.web.pages.going_on import going_on
 from indexer.web.pages.rendering import page
-from indexer.web.problems import Refusal
+from indexer.web.problems import ONE_FILE, Refusal
 from indexer.web.served import Served, Shared
 from indexer.web.tasks import Task
 from indexer.wording import count
@@ -126,7 +126,7 @@ def retry(request: Request, served: Shared, writer: FormWriter) -> RedirectRespo
     return to_task(work.retry(served))
 
 
-@router.post("/operations/files")
+@router.post("/operations/files", dependencies=[ONE_FILE])
 def add_file(request: Request, served: Shared, writer: FormWriter, file: UploadFile) -> Response:
     """Index a file."""
     try:

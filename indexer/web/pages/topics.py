@@ -128,14 +128,13 @@ def _shown(
     """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
-    events = details.history.events
     drawn, top = _over_time(served, id)
     return page(
         request, served, reader, "topic.html", code=code,
         topic=details.topic,
         details=details,
         near=collection.near_topics(id, limit=NEAR),
-        events=list(zip(events, told(events, id), strict=True)),
+        events=list(told(details.history)),
         bars=drawn,
         top=top,
         few=FEW,
@@ -167,8 +166,7 @@ def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
 
 def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLResponse:
     history = served.collection.topic_history(id)
-    events = list(zip(history.events, told(history.events, history.entry.id), strict=True))
-    return page(request, served, reader, "retired.html", history=history, events=events)
+    return page(request, served, reader, "retired.html", history=history, events=list(told(history)))
 
 
 @router.post("/topics/{id}/rename")
