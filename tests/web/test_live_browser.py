@@ -188,7 +188,7 @@ def test_a_file_is_added_and_a_dead_letter_tried_again(page, address, tmp_path):
     page.wait_for_selector("li[data-state=done]:nth-child(1)")
     assert page.locator("li[data-task]").count() == 2
     page.click("td >> text=Dismiss")
-    page.wait_for_selector("text=Nothing: every document was.")
+    page.wait_for_selector("text=Nothing is open.")
     page.goto("/document?id=new")
     assert "Sea ice melts." in page.inner_text("div.body")
 

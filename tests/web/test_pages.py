@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from lxml import html
 from web_client import serving
-from web_pages import cells, finish, one, seen, send, text
+from web_pages import HTML, cells, finish, one, seen, send, text
 
 from indexer.web.report import report
 
@@ -183,11 +183,23 @@ def test_topics_are_merged_by_a_form(client):
     offered = tree.xpath("//select[@name='into']//option/@value")
     assert second in offered
     assert first not in offered
-    send(client, tree, f"/topics/{first}/merge", into=second)
+    assert one(tree, f"//form[@action='/topics/{first}/merge']").get("method") == "get"  # it only asks
+    question = seen(client, f"/topics/{first}/merge?into={second}")
+    topics = {topic["id"]: topic for topic in client.get("/api/topics").json()}
+    part, whole = topics[first], topics[second]
+    asked = f"Merge “{part['label']}” ({part['documents']} documents) into “{whole['label']}”?"
+    assert text(one(question, "//h1")) == asked
+    assert "It cannot be undone." in text(one(question, "//main"))
+    assert f"/topics/{first}" in question.xpath("//main//a/@href")  # the way back
+    assert len(topics) == 3
+    send(client, question, f"/topics/{first}/merge")
     finish(client)
     answer = client.get(f"/topics/{first}", headers={"Accept": "text/html"}, follow_redirects=False)
     assert answer.headers["location"] == f"/topics/{second}"
     assert len(client.get("/api/topics").json()) == 2
+    itself = client.get(f"/topics/{second}/merge?into={second}", headers=HTML)
+    assert itself.status_code == 400
+    assert "merged into itself" in text(one(html.fromstring(itself.text), "//p[@role='alert']"))
     without_token = client.post(f"/topics/{second}/merge", data={"into": first})
     assert without_token.status_code == 403
 

@@ -11,10 +11,11 @@ from indexer.answers import Why
 from indexer.collection.reading import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
 from indexer.web import work
-from indexer.web.access import FormWriter, Reader
+from indexer.web.access import FormWriter, Reader, Writer
 from indexer.web.pages.marking import Piece, Span, in_context, phrases_of, pieces
 from indexer.web.pages.operations import to_task
-from indexer.web.pages.rendering import page
+from indexer.web.pages.questions import ask
+from indexer.web.pages.rendering import link, page
 from indexer.web.problems import Refusal, hint_of
 from indexer.web.served import Served, Shared
 
@@ -62,6 +63,22 @@ def _why(served: Served, id: str) -> Why | None:
         return served.collection.why(id)
     except NotFound:  # it has not been mined yet
         return None
+
+
+@router.get("/document/delete")
+def ask_to_delete(
+    request: Request, served: Shared, writer: Writer, id: Annotated[str, Query(max_length=512)] = ""
+) -> HTMLResponse:
+    """Ask whether a document shall be taken out."""
+    document = served.collection.document(id).document
+    return ask(
+        request, served, writer, f"Delete “{document.name}”?",
+        means="It is taken out, with everything that was found in it. It comes back if it stands in a file that is "
+        "indexed again.",
+        button="Delete",
+        back=link("/document", id=id),
+        id=id,
+    )  # fmt: skip
 
 
 @router.post("/document/delete")

@@ -15,14 +15,16 @@ from indexer.records import Topic
 from indexer.topic_map import Spot
 from indexer.trends import Order, Trends, ordered
 from indexer.web import work
-from indexer.web.access import FormWriter, Reader, Visitor
+from indexer.web.access import FormWriter, Reader, Visitor, Writer
 from indexer.web.pages.charts import FEW, Bar, shares
 from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
-from indexer.web.pages.rendering import Address, link, page
+from indexer.web.pages.operations import to_task
+from indexer.web.pages.questions import ask
+from indexer.web.pages.rendering import Address, page
 from indexer.web.problems import hint_of
 from indexer.web.served import Served, Shared
-from indexer.wording import told
+from indexer.wording import count, told
 
 router = APIRouter(include_in_schema=False)
 
@@ -180,13 +182,36 @@ def rename(
     label: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Give a topic a name by hand."""
-    return _tried(request, served, writer, id, lambda: served.collection.rename_topic(id, label), label=label)
+    return _tried(
+        request, served, writer, id, lambda: _to(served.collection.rename_topic(id, label)), label=label
+    )
 
 
 @router.post("/topics/{id}/unname")
 def unname(request: Request, served: Shared, writer: FormWriter, id: str) -> Response:
     """Take back the name that was given by hand."""
-    return _tried(request, served, writer, id, lambda: served.collection.unname_topic(id))
+    return _tried(request, served, writer, id, lambda: _to(served.collection.unname_topic(id)))
+
+
+@router.get("/topics/{id}/merge")
+def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into: str = "") -> Response:
+    """Ask whether it shall become a part of another topic."""
+    if not into:
+        return RedirectResponse(f"/topics/{id}", 303)
+    return _tried(request, served, writer, id, lambda: _ask_to_merge(request, served, writer, id, into))
+
+
+def _ask_to_merge(request: Request, served: Served, writer: Visitor, id: str, into: str) -> HTMLResponse:
+    topics = {topic.id: topic for topic in served.collection.topics()}
+    part, whole = (topics[id_] for id_ in work.to_merge(served, id, into))
+    return ask(
+        request, served, writer,
+        f"Merge “{part.label}” ({count(part.size, 'document')}) into “{whole.label}”?",
+        means=f"Its documents go over to “{whole.label}”, which keeps its name. It cannot be undone.",
+        button="Merge",
+        back=f"/topics/{part.id}",
+        into=whole.id,
+    )  # fmt: skip
 
 
 @router.post("/topics/{id}/merge")
@@ -198,7 +223,7 @@ def merge(
     into: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Make it a part of another topic: a task, which waits while somebody else writes."""
-    return _tried(request, served, writer, id, lambda: work.merge(served, id, into), then="/operations#tasks")
+    return _tried(request, served, writer, id, lambda: to_task(work.merge(served, id, into)))
 
 
 def _tried(
@@ -206,14 +231,13 @@ def _tried(
     served: Served,
     writer: Visitor,
     id: str,
-    change: Callable[[], object],
+    change: Callable[[], Response],
     *,
     label: str = "",
-    then: str = "",
 ) -> Response:
-    """Change a topic, and go on; where it cannot be, the view again, with the reason beside the forms."""
+    """Change a topic, or ask whether to; where it cannot be, the view again, with the reason beside the forms."""
     try:
-        change()
+        return change()
     except (QueryError, CatalogError) as error:
         if isinstance(error, CatalogError) and "holder" not in error.facts:
             raise
@@ -222,4 +246,7 @@ def _tried(
         problem = f"{error} {hint_of(error)}".strip()
         live = served.collection.topic_id(id)
         return _shown(request, served, writer, live, problem=problem, code=code, label=label, other=other)
-    return RedirectResponse(then or link(f"/topics/{id}"), 303)
+
+
+def _to(topic: Topic) -> RedirectResponse:
+    return RedirectResponse(f"/topics/{topic.id}", 303)
