@@ -106,6 +106,21 @@ def test_searching_and_narrowing_without_loading_anew(page):
     page.wait_for_function("!location.search.includes('subject')")
 
 
+def test_a_link_into_the_page_leads_there_and_loads_nothing_anew(page):
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.goto("/?q=sea+ice")
+    page.evaluate("window.same = true")
+    page.click("a.jump")
+    page.wait_for_function(
+        "() => Math.abs(document.getElementById('narrow').getBoundingClientRect().top) < 100"
+    )
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.same")
+    page.go_back()
+    page.wait_for_function("() => scrollY < 100")
+    assert page.evaluate("window.same")
+
+
 def test_searching_and_reading_without_scripts(browser, address):
     context = browser.new_context(base_url=address, java_script_enabled=False)
     page = context.new_page()

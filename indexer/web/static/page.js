@@ -4,7 +4,8 @@ const form = document.getElementById("search");
 
 // Search: show the answer in place, under its own address.
 if (form) {
-  let asked;
+  const here = () => location.pathname + location.search;
+  let asked, shown = here();
   const show = async (address, push) => {
     asked?.abort();
     asked = new AbortController();
@@ -19,6 +20,7 @@ if (form) {
       document.title = next.title;
       document.getElementById("told").textContent = document.getElementById("said").textContent;
       if (push) history.pushState(null, "", address);
+      shown = here();
       const again = active?.name && [...document.getElementsByName(active.name)].find((one) => one.value === active.value);
       again?.focus({ preventScroll: true });
       awaitEncoder();
@@ -49,7 +51,8 @@ if (form) {
   document.addEventListener("change", (event) => {
     if (event.target.form === form && event.target.matches("[type=checkbox], [type=radio]")) show(address(), true);
   });
-  addEventListener("popstate", () => location.reload());
+  // A step to another place of the same page is one, too: that is the browser's.
+  addEventListener("popstate", () => { if (here() !== shown) location.reload(); });
 }
 
 // "/" goes to the search box, as in many catalogues.
