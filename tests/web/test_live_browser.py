@@ -171,8 +171,32 @@ def test_a_marked_phrase_shows_what_is_like_it(page):
     assert page.locator("dialog h3").all_inner_texts() == ["In this sentence", "The phrase alone"]
     assert page.inner_text("dialog p.text mark").lower() == phrase.lower()
     assert page.locator("dialog ul").count() == 2
+    rows = page.locator("dialog ul >> nth=0").locator("li")
+    assert rows.locator("mark").count() == rows.count() > 0  # which phrase of each sentence is meant
+    own = rows.filter(has=page.locator("a[href='/document?id=d04']")).locator("mark").all_inner_texts()
+    assert phrase.lower() not in [mark.lower() for mark in own]  # not the one that was chosen
     page.keyboard.press("Escape")
+    page.wait_for_function("() => location.hash === ''")
     assert page.locator("dialog[open]").count() == 0
+
+
+def test_what_is_like_a_phrase_has_an_address_and_back_closes_it(page):
+    page.goto("/document?id=d04")
+    page.click("div.body a[data-phrase] >> nth=0")
+    page.wait_for_selector("dialog[open] li")
+    title, address = page.inner_text("#near-title"), page.url
+    page.go_back()
+    page.wait_for_selector("dialog", state="hidden")
+    assert page.url.endswith("/document?id=d04")
+    page.go_forward()
+    page.wait_for_selector("dialog[open] li")
+    page.goto("/topics")
+    page.goto(address)
+    page.wait_for_selector("dialog[open] li")
+    assert page.inner_text("#near-title") == title
+    page.click("dialog button")
+    page.wait_for_function("() => location.hash === ''")
+    assert page.url.endswith("/document?id=d04")
 
 
 def test_a_phrase_of_a_topic_leads_to_what_is_like_it(page):

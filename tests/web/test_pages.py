@@ -265,6 +265,9 @@ def test_phrases_alone_and_in_a_sentence(web):
     assert cells(rows[0])[:2] == ["sea ice", "1.00"]
     tree = seen(web, "/phrases?in=The+%5B%5Bsea+ice%5D%5D+melts.")
     assert text(tree.xpath("//li[@class='hit']//mark")[0]) == "sea ice"
+    (near,) = web.get("/api/phrases", params={"in": "The [[sea ice]] melts.", "limit": 1}).json()["mentions"]
+    ((start, end),) = near["marks"]
+    assert near["sentence"][start:end] == near["phrase"]
     assert "Exactly one phrase must be marked" in text(
         one(seen(web, "/phrases?in=none", 400), "//p[@role='alert']")
     )

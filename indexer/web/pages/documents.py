@@ -10,9 +10,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from indexer.answers import Why
 from indexer.collection.reading import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
+from indexer.plain import marks
 from indexer.web import work
 from indexer.web.access import FormWriter, Reader, Writer
-from indexer.web.pages.marking import Piece, Span, in_context, phrases_of, pieces
+from indexer.web.pages.marking import highlighted, in_context, phrases_of, pieces
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.questions import ask
 from indexer.web.pages.rendering import link, page
@@ -114,7 +115,7 @@ def phrases(
         problem = f"{error} {hint_of(error)}".strip()
     titles = collection.titles([row.document_id for row, _ in mentions])
     shown = [
-        (row, score, titles[row.document_id], _in_sentence(row.sentence, row.surface))
+        (row, score, titles[row.document_id], highlighted(row.sentence, marks(row.sentence, row.surface)))
         for row, score in mentions
     ]
     return page(
@@ -133,8 +134,3 @@ def _marked(sentence: str) -> str:
     """The phrase that is marked in a sentence; empty where there is not one."""
     found = IN_CONTEXT.findall(sentence)
     return found[0] if len(found) == 1 else ""
-
-
-def _in_sentence(sentence: str, surface: str) -> list[Piece]:
-    start = sentence.find(surface)
-    return pieces(sentence, [Span(start, start + len(surface), "found")])
