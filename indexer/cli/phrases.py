@@ -36,8 +36,11 @@ def phrases(
     PHRASE is compared with the phrases of the collection; with --in, a phrase marked in a text is compared
     with every mention in its own sentence.
 
-    The score is the cosine of the two vectors: 1 is the same. With --in, --topic, --keyphrase and --where
-    narrow the documents.
+    The score is the cosine of the two vectors, at most 1. The same words are near 1, and seldom at it: PHRASE
+    stands alone, and the vector of a phrase of the collection is the mean over where it stands, each in the
+    text around it, not only in its sentence.
+
+    With --in, --topic, --keyphrase and --where narrow the documents.
 
     \b
     Examples:
