@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lxml import html
 from web_pages import HTML, cells, finish, one, seen, send, send_file, text
 
@@ -30,6 +32,13 @@ def test_a_dead_letter_is_tried_again_by_a_form(client, own):
     finish(client)
     assert "Nothing is open." in text(seen(client, "/operations"))
     assert client.get("/api/documents/mended").status_code == 200
+
+
+def test_what_a_task_has_indexed_is_called_by_its_names(client):
+    lines = [f'{{"title": "Tides {i}", "text": "Tides move {i} ships."}}\n' for i in range(5)]
+    send_file(client, "tides.jsonl", "".join(lines).encode())
+    see = one(seen(client, "/operations"), "//li[@data-task]/span[starts-with(., 'See ')]")
+    assert re.fullmatch(r"See Tides \d, Tides \d, Tides \d and 2 more", text(see))
 
 
 def test_dead_letters_are_dismissed_by_forms(client):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from lxml import html
-from web_client import serving
+from web_client import HERE, serving
 from web_pages import HTML, cells, finish, one, seen, send, text
 
 from indexer.web.report import report
@@ -75,15 +76,42 @@ def test_every_route_has_an_example_that_is_answered(web):
     examples = {
         text(one(route, "h2")): text(one(route, ".//pre")) for route in seen(web, "/api").xpath("//section")
     }
-    assert examples["GET /api/search"] == "curl 'http://localhost:8000/api/search?q=solar+wind'"
+    assert examples["GET /api/search"] == f"curl '{HERE}/api/search?q=solar+wind'"  # where one is
     assert examples["PATCH /api/topics/{id}"].endswith(
         """/api/topics/t-000001 --json '{"label": "Sea ice"}'"""
     )
     assert examples["POST /api/files"].endswith("-F file=@articles.jsonl")
     for name, example in examples.items():
         if name.startswith("GET "):
-            address = shlex.split(example)[1].removeprefix("http://localhost:8000")
+            address = shlex.split(example)[1].removeprefix(HERE)
             assert web.get(address).status_code in (200, 404), example
+
+
+@pytest.mark.parametrize(
+    ("form", "page"),
+    [
+        ("/topics/t-000001/rename", "/topics/t-000001"),
+        ("/topics/t-000001/unname", "/topics/t-000001"),
+        ("/topics/t-000001/merge", "/topics/t-000001"),
+        ("/operations/retry", "/operations#tasks"),
+        ("/operations/files", "/operations#tasks"),
+        ("/operations/dismiss", "/operations#dead"),
+        ("/document/delete", "/"),
+        ("/logout", "/"),
+    ],
+)
+def test_the_address_of_a_form_leads_to_its_page(web, form, page):
+    """It stays in the browser after a form was refused, and may be loaded anew."""
+    answer = web.get(form, headers=HTML, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, page)
+
+
+def test_topics_say_how_many_documents_have_none(client, monkeypatch):
+    engine = client.app.state.served.collection.engine
+    assert "mined from 12 documents. " in text(seen(client, "/topics"))
+    counted = replace(engine.info(), without_topic=3)
+    monkeypatch.setattr(engine, "info", lambda: counted)
+    assert "mined from 12 documents; 3 of them without one. " in text(seen(client, "/topics"))
 
 
 def test_a_title_stands_at_the_head_of_pages_and_report(own):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.answers import Why
@@ -69,8 +69,10 @@ def _why(served: Served, id: str) -> Why | None:
 @router.get("/document/delete")
 def ask_to_delete(
     request: Request, served: Shared, writer: Writer, id: Annotated[str, Query(max_length=512)] = ""
-) -> HTMLResponse:
+) -> Response:
     """Ask whether a document shall be taken out."""
+    if not id:
+        return RedirectResponse("/", 303)
     document = served.collection.document(id).document
     return ask(
         request, served, writer, f"Delete “{document.name}”?",

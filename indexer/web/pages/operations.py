@@ -64,7 +64,6 @@ def _shown(
         letters=[_told(served, letter) for letter in collection.dead_letters(LETTERS)],
         stages=STAGES,
         dismissed=DISMISSED,
-        named=NAMED,
         runs=[(run, done(run)) for run in collection.catalog.runs(collection.name, RUNS)],
         judgements=judgements(history)[:JUDGED],
         generations=list(reversed(collection.generations())),
@@ -84,7 +83,14 @@ def _task(served: Served, task: Task) -> dict[str, Any]:
     found = shown(served, task)
     told = found["result"].get("problems", ())
     problems = [served.collection.posted.in_words(problem) for problem in told]
-    return {**found, "problems": problems, "failed": int(found["result"].get("failed") or 0)}
+    stored = served.collection.engine.documents(task.documents[:NAMED])
+    return {
+        **found,
+        "problems": problems,
+        "failed": int(found["result"].get("failed") or 0),
+        "see": [(one.document.id, one.document.name) for one in stored],
+        "more": max(0, len(task.documents) - NAMED),
+    }
 
 
 def done(run: Run) -> str:
@@ -143,6 +149,13 @@ def dismiss(
     elif stage is not None:
         served.collection.dismiss(stages=STAGES if stage == "all" else (stage,))
     return RedirectResponse(DEAD, 303)
+
+
+@router.get("/operations/retry")
+@router.get("/operations/files")
+def to_tasks() -> RedirectResponse:
+    """From the address of a form to the page it is of: that of a file that was refused may be loaded anew."""
+    return RedirectResponse("/operations#tasks", 303)
 
 
 @router.post("/operations/retry")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
-from indexer.engines.base import Filter
+from indexer.engines.base import Filter, Fragment
 from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
 from indexer.web.access import Reader
 from indexer.web.pages.charts import Bar, bars
@@ -17,7 +17,7 @@ from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
 from indexer.web.pages.typed import typed_filters
 from indexer.web.served import Served, Shared
-from indexer.wording import found
+from indexer.wording import ellipses, found
 
 router = APIRouter(include_in_schema=False)
 
@@ -158,6 +158,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     timeline = (
         collection.timeline(asked.query, kinds.date, mode=mode, filters=filters) if kinds.date else None
     )
+    drawn = bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else []
     return page(
         request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
@@ -167,7 +168,8 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=_capital(found(results)),
         choices=[_choices(facets[name], asked, labels) for name in fields],
-        bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
+        bars=drawn,
+        suggested=_suggested(kinds.date, drawn),
         date=kinds.date,
         removable=_removable(asked, labels),
         reasons=collection.reasons(results) if asked.why else {},
@@ -180,11 +182,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
 def _shown(hit: Hit, date: str) -> ShownHit:
     document = hit.stored.document
     title = next((f for f in hit.fragments if f.field == "title" and f.text == document.name), None)
-    texts = [
-        [*([] if document.text.startswith(f.text) else [Piece("… ")]), *highlighted(f.text, f.marks)]
-        for f in hit.fragments
-        if f.field == "text"
-    ]
+    texts = [_fragment(f, document.text) for f in hit.fragments if f.field == "text"]
     begin = document.text[:BEGIN]
     if len(document.text) > BEGIN:
         begin = f"{begin.rpartition(' ')[0] or begin} …"
@@ -194,6 +192,16 @@ def _shown(hit: Hit, date: str) -> ShownHit:
         texts[:FRAGMENTS] or [[Piece(begin)]],
         str(document.meta.get(date, "")),
     )
+
+
+def _fragment(fragment: Fragment, text: str) -> list[Piece]:
+    before, behind = ellipses(fragment.text, text)
+    return [Piece(before), *highlighted(fragment.text, fragment.marks), Piece(behind)]
+
+
+def _suggested(date: str, drawn: list[Bar]) -> str:
+    """A condition that can be typed here, such as "date>=2019"; empty where no field is known to have an order."""
+    return f"{date}>={drawn[-1].first[:4]}" if date and drawn else ""
 
 
 def _saved(results: SearchResults) -> str:

@@ -76,7 +76,7 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
         request, served, reader, "topics.html",
         pictures=drawn, spots=spots, groups=sections, sections=listed, trends=trends,
         order=InOrder(by, ("ascending" if ascending else "descending") if by else "", _links(by, ascending)),
-        total=served.collection.engine.info().mined,
+        info=served.collection.engine.info(),
         going_on=going_on(served),
     )  # fmt: skip
 
@@ -173,6 +173,13 @@ def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLR
     return page(request, served, reader, "retired.html", history=history, events=events)
 
 
+@router.get("/topics/{id}/rename")
+@router.get("/topics/{id}/unname")
+def to_topic(id: str) -> RedirectResponse:
+    """From the address of a form to the page it is of: that of a name that was refused may be loaded anew."""
+    return RedirectResponse(f"/topics/{id}", 303)
+
+
 @router.post("/topics/{id}/rename")
 def rename(
     request: Request,
@@ -197,7 +204,7 @@ def unname(request: Request, served: Shared, writer: FormWriter, id: str) -> Res
 def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into: str = "") -> Response:
     """Ask whether it shall become a part of another topic."""
     if not into:
-        return RedirectResponse(f"/topics/{id}", 303)
+        return to_topic(id)
     return _tried(request, served, writer, id, lambda: _ask_to_merge(request, served, writer, id, into))
 
 
@@ -249,4 +256,4 @@ def _tried(
 
 
 def _to(topic: Topic) -> RedirectResponse:
-    return RedirectResponse(f"/topics/{topic.id}", 303)
+    return to_topic(topic.id)
