@@ -223,7 +223,11 @@ def test_topics_are_merged_by_a_form(client):
     send(client, question, f"/topics/{first}/merge")
     finish(client)
     answer = client.get(f"/topics/{first}", headers={"Accept": "text/html"}, follow_redirects=False)
-    assert answer.headers["location"] == f"/topics/{second}"
+    assert answer.headers["location"] == f"/topics/{second}?was={first}"
+    led = text(one(seen(client, answer.headers["location"]), "//p[@class='note']"))
+    assert led == f"“{part['label']}” ({first}) has become this topic."
+    for nobody in (second, "t-000099", "nonsense"):
+        assert seen(client, f"/topics/{second}?was={nobody}").xpath("//p[@class='note']") == []
     assert len(client.get("/api/topics").json()) == 2
     itself = client.get(f"/topics/{second}/merge?into={second}", headers=HTML)
     assert itself.status_code == 400

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, get_args
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from indexer.answers import TopicHistory
 from indexer.engines.base import Filter
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Topic
@@ -21,7 +22,7 @@ from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.questions import ask
-from indexer.web.pages.rendering import Address, page
+from indexer.web.pages.rendering import Address, link, page
 from indexer.web.problems import hint_of
 from indexer.web.served import Served, Shared
 from indexer.wording import count, told
@@ -99,15 +100,25 @@ def _links(by: str, ascending: bool) -> dict[str, Address]:
 
 
 @router.get("/topics/{id}")
-def topic(request: Request, served: Shared, reader: Reader, id: str) -> Response:
+def topic(request: Request, served: Shared, reader: Reader, id: str, was: str = "") -> Response:
     """One topic. A retired one leads to its successor, or to what became of it."""
     try:
         live = served.collection.topic_id(id)
     except NotFound:
         return _retired(request, served, reader, id)
     if live != id:
-        return RedirectResponse(f"/topics/{live}", 303)
-    return _shown(request, served, reader, live)
+        old = served.collection.topic_history(id).entry.id  # itself, where it was asked for by number or name
+        return RedirectResponse(link(f"/topics/{live}", was=old if old != live else None), 303)
+    return _shown(request, served, reader, live, was=_former(served, was, live))
+
+
+def _former(served: Served, was: str, live: str) -> TopicHistory | None:
+    """The retired topic whose address has led to this one; None where that is not so."""
+    try:
+        history = served.collection.topic_history(was)
+    except (NotFound, QueryError):
+        return None
+    return history if live in history.successors and history.entry.id != live else None
 
 
 def _shown(
@@ -120,6 +131,7 @@ def _shown(
     code: int = 200,
     label: str = "",
     other: str | None = None,
+    was: TopicHistory | None = None,
 ) -> HTMLResponse:
     """The view of a topic.
 
@@ -127,10 +139,12 @@ def _shown(
         problem: Why it could not be changed.
         label: The name that was typed then.
         other: The topic that has this name.
+        was: The retired topic that has led here.
     """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
     events = details.history.events
+    topics = {topic.id: topic for topic in collection.topics()}
     drawn, top = _over_time(served, id)
     return page(
         request, served, reader, "topic.html", code=code,
@@ -145,7 +159,9 @@ def _shown(
         others=_by_nearness(served, id),
         problem=problem,
         typed=label or details.topic.label,
-        other=next((topic for topic in collection.topics() if topic.id == other), None),
+        other=topics.get(other or ""),
+        was=was,
+        also=[topics[heir] for heir in was.successors if heir in topics and heir != id] if was else [],
         going_on=going_on(served),
     )  # fmt: skip
 
