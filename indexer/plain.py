@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,7 @@ def mention(of: MentionRow, score: float, title: str, labels: Labels) -> dict[st
         "phrase": of.surface,
         "score": rounded(score),
         "sentence": of.sentence,
+        "marks": [list(span) for span in marks(of.sentence, of.surface)],
         "document": {"id": of.document_id, "title": title},
         "topic": {"id": of.topic, "label": labels.get(of.topic, of.topic)} if of.topic else None,
         "places": [_place(place) for place in of.places],
@@ -217,6 +219,13 @@ def why(of: Why, labels: Labels) -> dict[str, Any]:
 def weight(of: StoredDocument, topic_id: str) -> float:
     """How much of a document is about a topic."""
     return next((t.weight for t in of.topics if t.topic_id == topic_id), 0.0)
+
+
+def marks(sentence: str, surface: str) -> list[tuple[int, int]]:
+    """Where a phrase stands in its sentence: as whole words where it does, and the first time only."""
+    pattern = r"\s+".join(map(re.escape, surface.split()))
+    found = re.search(rf"(?<!\w){pattern}(?!\w)", sentence) or re.search(pattern, sentence)
+    return [found.span()] if found else []
 
 
 def surface(of: PhraseRow) -> str:

@@ -30,6 +30,12 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def ellipses(piece: str, text: str) -> tuple[str, str]:
+    """What stands before and behind a piece of a text: "…" where the text goes on there."""
+    whole = text.strip()
+    return "" if whole.startswith(piece) else "… ", "" if whole.endswith(piece) else " …"
+
+
 def size(number: float) -> str:
     """Bytes as people say them: ``12.3 MB``."""
     for unit in ("bytes", "kB", "MB", "GB"):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -37,8 +36,11 @@ def phrases(
     PHRASE is compared with the phrases of the collection; with --in, a phrase marked in a text is compared
     with every mention in its own sentence.
 
-    The score is the cosine of the two vectors: 1 is the same. With --in, --topic, --keyphrase and --where
-    narrow the documents.
+    The score is the cosine of the two vectors, at most 1. The same words are near 1, and seldom at it: PHRASE
+    stands alone, and the vector of a phrase of the collection is the mean over where it stands, each in the
+    text around it, not only in its sentence.
+
+    With --in, --topic, --keyphrase and --where narrow the documents.
 
     \b
     Examples:
@@ -93,15 +95,9 @@ def rendered_in_context(near: Near, titles: dict[str, str]) -> str:
 
 def _mention(row: MentionRow, score: float, title: str) -> str:
     sentence = " ".join(row.sentence.split())
-    lines = [indented(marked(sentence, _places(sentence, row.surface)), "       ", first=f"{score:.3f}  ")]
+    lines = [
+        indented(marked(sentence, plain.marks(sentence, row.surface)), "       ", first=f"{score:.3f}  ")
+    ]
     told = title == row.document_id or sentence == " ".join(title.split())
     about = row.document_id if told else f"{title}  {row.document_id}"
     return "\n".join([*lines, indented(dim(clean(about)), "       ")])
-
-
-def _places(sentence: str, surface: str) -> Iterator[tuple[int, int]]:
-    """Where the phrase stands in the sentence: as whole words where it does, and the first time only."""
-    pattern = r"\s+".join(map(re.escape, surface.split()))
-    found = re.search(rf"(?<!\w){pattern}(?!\w)", sentence) or re.search(pattern, sentence)
-    if found:
-        yield found.span()

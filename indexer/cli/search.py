@@ -25,7 +25,7 @@ from indexer.cli.text import (
     say,
     table,
 )
-from indexer.wording import clean, count, found, percent
+from indexer.wording import clean, count, ellipses, found, percent
 
 if TYPE_CHECKING:
     from indexer.answers import Reason
@@ -139,7 +139,9 @@ def _hit(hit: Hit, labels: plain.Labels, reasons: Reasons) -> str:
         lines.append(indented(dim(clean("not in the text: " + "; ".join(absent[:KEYPHRASES_SHOWN])))))
     texts = [fragment for fragment in hit.fragments if fragment.field != "title"]
     for fragment in texts[:FRAGMENTS_SHOWN]:
-        lines.append(indented("… " + marked(" ".join(fragment.text.split("\n")), fragment.marks)))
+        before, behind = ellipses(fragment.text, hit.stored.document.text)
+        shown = marked(" ".join(fragment.text.split("\n")), fragment.marks)
+        lines.append(indented(f"{before}{shown}{behind}"))
     if reasons is not None:
         lines.append(indent(facts(_why(hit, labels, reasons), margin=len(INDENT))))
     return "\n".join(lines)

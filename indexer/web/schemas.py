@@ -174,6 +174,7 @@ class Mention(BaseModel):
     phrase: str
     score: float
     sentence: str
+    marks: list[tuple[int, int]] = Field(description="Where the phrase stands in the sentence.")
     document: MentionedIn
     topic: TopicName | None
     places: list[Place]

@@ -225,23 +225,28 @@ def retry(served: Served) -> Task:
     return served.tasks.add("retry", lambda progress: asdict(served.collection.retry(progress=progress)))
 
 
-def merge(served: Served, name: str, into: str) -> Task:
-    """Make a topic a part of another one, which keeps its id and name.
+def to_merge(served: Served, name: str, into: str) -> tuple[str, str]:
+    """The ids of a topic and of the one that it may become a part of.
 
     Raises:
         NotFound: One of them is not there.
         QueryError: They are the same.
     """
-    collection = served.collection
-    part, whole = collection.topic_id(name), collection.topic_id(into)
+    part, whole = served.collection.topic_id(name), served.collection.topic_id(into)
     if part == whole:
         raise QueryError("A topic cannot be merged into itself.", hint="Choose another one.")
+    return part, whole
+
+
+def merge(served: Served, name: str, into: str) -> Task:
+    """Make a topic a part of another one, which keeps its id and name. Raises what `to_merge` does."""
+    part, whole = to_merge(served, name, into)
 
     def join(progress: Progress) -> Result:
-        topic, changed = collection.merge_topics(whole, [part], progress=progress)
+        topic, changed = served.collection.merge_topics(whole, [part], progress=progress)
         return {"topic": topic.id, "changed": changed}
 
-    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in collection.topics()}
+    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in served.collection.topics()}
     return served.tasks.add("merge", join, about=f"{labels.get(part, part)} into {labels.get(whole, whole)}")
 
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from indexer.cli import phrases
+from indexer import plain
 
 
 def found(result):
@@ -180,7 +180,7 @@ def test_what_phrases_cannot_do(read, args):
     ],
 )
 def test_where_a_phrase_stands_in_its_sentence(sentence, surface, place):
-    assert list(phrases._places(sentence, surface)) == ([place] if place else [])
+    assert plain.marks(sentence, surface) == ([place] if place else [])
 
 
 # -- show ---------------------------------------------------------------------------------------------------

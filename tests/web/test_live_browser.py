@@ -106,6 +106,21 @@ def test_searching_and_narrowing_without_loading_anew(page):
     page.wait_for_function("!location.search.includes('subject')")
 
 
+def test_a_link_into_the_page_leads_there_and_loads_nothing_anew(page):
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.goto("/?q=sea+ice")
+    page.evaluate("window.same = true")
+    page.click("a.jump")
+    page.wait_for_function(
+        "() => Math.abs(document.getElementById('narrow').getBoundingClientRect().top) < 100"
+    )
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.same")
+    page.go_back()
+    page.wait_for_function("() => scrollY < 100")
+    assert page.evaluate("window.same")
+
+
 def test_searching_and_reading_without_scripts(browser, address):
     context = browser.new_context(base_url=address, java_script_enabled=False)
     page = context.new_page()
@@ -156,8 +171,32 @@ def test_a_marked_phrase_shows_what_is_like_it(page):
     assert page.locator("dialog h3").all_inner_texts() == ["In this sentence", "The phrase alone"]
     assert page.inner_text("dialog p.text mark").lower() == phrase.lower()
     assert page.locator("dialog ul").count() == 2
+    rows = page.locator("dialog ul >> nth=0").locator("li")
+    assert rows.locator("mark").count() == rows.count() > 0  # which phrase of each sentence is meant
+    own = rows.filter(has=page.locator("a[href='/document?id=d04']")).locator("mark").all_inner_texts()
+    assert phrase.lower() not in [mark.lower() for mark in own]  # not the one that was chosen
     page.keyboard.press("Escape")
+    page.wait_for_function("() => location.hash === ''")
     assert page.locator("dialog[open]").count() == 0
+
+
+def test_what_is_like_a_phrase_has_an_address_and_back_closes_it(page):
+    page.goto("/document?id=d04")
+    page.click("div.body a[data-phrase] >> nth=0")
+    page.wait_for_selector("dialog[open] li")
+    title, address = page.inner_text("#near-title"), page.url
+    page.go_back()
+    page.wait_for_selector("dialog", state="hidden")
+    assert page.url.endswith("/document?id=d04")
+    page.go_forward()
+    page.wait_for_selector("dialog[open] li")
+    page.goto("/topics")
+    page.goto(address)
+    page.wait_for_selector("dialog[open] li")
+    assert page.inner_text("#near-title") == title
+    page.click("dialog button")
+    page.wait_for_function("() => location.hash === ''")
+    assert page.url.endswith("/document?id=d04")
 
 
 def test_a_phrase_of_a_topic_leads_to_what_is_like_it(page):
@@ -188,7 +227,7 @@ def test_a_file_is_added_and_a_dead_letter_tried_again(page, address, tmp_path):
     page.wait_for_selector("li[data-state=done]:nth-child(1)")
     assert page.locator("li[data-task]").count() == 2
     page.click("td >> text=Dismiss")
-    page.wait_for_selector("text=Nothing: every document was.")
+    page.wait_for_selector("text=Nothing is open.")
     page.goto("/document?id=new")
     assert "Sea ice melts." in page.inner_text("div.body")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lxml import html
 from web_pages import HTML, cells, finish, one, seen, send, send_file, text
 
@@ -28,8 +30,15 @@ def test_a_dead_letter_is_tried_again_by_a_form(client, own):
     file.write_text('{"id": "ok", "text": "Sea ice."}\n{"id": "mended", "text": "Tides."}\n')
     send(client, tree, "/operations/retry")
     finish(client)
-    assert "Nothing: every document was." in text(seen(client, "/operations"))
+    assert "Nothing is open." in text(seen(client, "/operations"))
     assert client.get("/api/documents/mended").status_code == 200
+
+
+def test_what_a_task_has_indexed_is_called_by_its_names(client):
+    lines = [f'{{"title": "Tides {i}", "text": "Tides move {i} ships."}}\n' for i in range(5)]
+    send_file(client, "tides.jsonl", "".join(lines).encode())
+    see = one(seen(client, "/operations"), "//li[@data-task]/span[starts-with(., 'See ')]")
+    assert re.fullmatch(r"See Tides \d, Tides \d, Tides \d and 2 more", text(see))
 
 
 def test_dead_letters_are_dismissed_by_forms(client):
@@ -41,14 +50,35 @@ def test_dead_letters_are_dismissed_by_forms(client):
     client.post("/operations/dismiss", data={"letter": letter, "token": token}, headers=HTML)
     rows = seen(client, "/operations").xpath("//section[@aria-labelledby='dead']//tbody/tr/th")
     assert [text(row) for row in rows] == ["two.jsonl, line 1", "two.jsonl, line 3"]
-    client.post("/operations/dismiss", data={"stage": "all", "token": token}, headers=HTML)
-    assert "Nothing: every document was." in text(seen(client, "/operations"))
 
 
-def test_a_document_is_deleted_by_a_form(client):
+def test_all_dead_letters_are_dismissed_after_a_question(client):
+    send_file(client, "two.jsonl", b"{broken\n{broken\n{broken\n")
+    tree = seen(client, "/operations")
+    offered = one(tree, "//form[@action='/operations/dismiss'][@method='get']//select[@name='stage']")
+    assert offered.xpath("option/@value") == ["", "all", "read"]  # none is chosen before somebody chooses
+    assert "required" in offered.attrib
+    question = seen(client, "/operations/dismiss?stage=all")
+    assert text(one(question, "//h1")) == "Dismiss all 3 dead letters?"
+    assert len(client.get("/api/dead-letters").json()) == 3
+    assert text(one(seen(client, "/operations/dismiss?stage=read"), "//h1")) == (
+        "Dismiss 3 dead letters of the stage “read”?"
+    )
+    send(client, question, "/operations/dismiss")
+    assert client.get("/api/dead-letters").json() == []
+    assert "Nothing is open." in text(seen(client, "/operations"))  # dismissed is not processed
+    nothing = client.get("/operations/dismiss?stage=all", headers=HTML, follow_redirects=False)
+    assert nothing.headers["location"] == "/operations#dead"
+
+
+def test_a_document_is_deleted_after_a_question(client):
     tree = seen(client, "/document?id=d00")
-    form = one(tree, "//form[@action='/document/delete']")
+    title = text(one(tree, "//h1"))
+    question = seen(client, one(tree, "//main//a[.='Delete this document']").get("href"))
+    assert text(one(question, "//h1")) == f"Delete “{title}”?"
+    form = one(question, "//form[@action='/document/delete']")
     given = {field.get("name"): field.get("value") for field in form.xpath("input")}
+    assert client.get("/api/documents/d00").status_code == 200
     assert client.post("/document/delete", data={"id": "d00"}, headers=HTML).status_code == 403
     answer = client.post("/document/delete", data=given, headers=HTML, follow_redirects=False)
     assert answer.headers["location"].startswith("/operations#task-")

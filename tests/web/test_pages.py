@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from lxml import html
-from web_client import serving
-from web_pages import cells, finish, one, seen, send, text
+from web_client import HERE, serving
+from web_pages import HTML, cells, finish, one, seen, send, text
 
 from indexer.web.report import report
 
@@ -75,15 +76,42 @@ def test_every_route_has_an_example_that_is_answered(web):
     examples = {
         text(one(route, "h2")): text(one(route, ".//pre")) for route in seen(web, "/api").xpath("//section")
     }
-    assert examples["GET /api/search"] == "curl 'http://localhost:8000/api/search?q=solar+wind'"
+    assert examples["GET /api/search"] == f"curl '{HERE}/api/search?q=solar+wind'"  # where one is
     assert examples["PATCH /api/topics/{id}"].endswith(
         """/api/topics/t-000001 --json '{"label": "Sea ice"}'"""
     )
     assert examples["POST /api/files"].endswith("-F file=@articles.jsonl")
     for name, example in examples.items():
         if name.startswith("GET "):
-            address = shlex.split(example)[1].removeprefix("http://localhost:8000")
+            address = shlex.split(example)[1].removeprefix(HERE)
             assert web.get(address).status_code in (200, 404), example
+
+
+@pytest.mark.parametrize(
+    ("form", "page"),
+    [
+        ("/topics/t-000001/rename", "/topics/t-000001"),
+        ("/topics/t-000001/unname", "/topics/t-000001"),
+        ("/topics/t-000001/merge", "/topics/t-000001"),
+        ("/operations/retry", "/operations#tasks"),
+        ("/operations/files", "/operations#tasks"),
+        ("/operations/dismiss", "/operations#dead"),
+        ("/document/delete", "/"),
+        ("/logout", "/"),
+    ],
+)
+def test_the_address_of_a_form_leads_to_its_page(web, form, page):
+    """It stays in the browser after a form was refused, and may be loaded anew."""
+    answer = web.get(form, headers=HTML, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, page)
+
+
+def test_topics_say_how_many_documents_have_none(client, monkeypatch):
+    engine = client.app.state.served.collection.engine
+    assert "mined from 12 documents. " in text(seen(client, "/topics"))
+    counted = replace(engine.info(), without_topic=3)
+    monkeypatch.setattr(engine, "info", lambda: counted)
+    assert "mined from 12 documents; 3 of them without one. " in text(seen(client, "/topics"))
 
 
 def test_a_title_stands_at_the_head_of_pages_and_report(own):
@@ -183,11 +211,27 @@ def test_topics_are_merged_by_a_form(client):
     offered = tree.xpath("//select[@name='into']//option/@value")
     assert second in offered
     assert first not in offered
-    send(client, tree, f"/topics/{first}/merge", into=second)
+    assert one(tree, f"//form[@action='/topics/{first}/merge']").get("method") == "get"  # it only asks
+    question = seen(client, f"/topics/{first}/merge?into={second}")
+    topics = {topic["id"]: topic for topic in client.get("/api/topics").json()}
+    part, whole = topics[first], topics[second]
+    asked = f"Merge “{part['label']}” ({part['documents']} documents) into “{whole['label']}”?"
+    assert text(one(question, "//h1")) == asked
+    assert "It cannot be undone." in text(one(question, "//main"))
+    assert f"/topics/{first}" in question.xpath("//main//a/@href")  # the way back
+    assert len(topics) == 3
+    send(client, question, f"/topics/{first}/merge")
     finish(client)
     answer = client.get(f"/topics/{first}", headers={"Accept": "text/html"}, follow_redirects=False)
-    assert answer.headers["location"] == f"/topics/{second}"
+    assert answer.headers["location"] == f"/topics/{second}?was={first}"
+    led = text(one(seen(client, answer.headers["location"]), "//p[@class='note']"))
+    assert led == f"“{part['label']}” ({first}) has become this topic."
+    for nobody in (second, "t-000099", "nonsense"):
+        assert seen(client, f"/topics/{second}?was={nobody}").xpath("//p[@class='note']") == []
     assert len(client.get("/api/topics").json()) == 2
+    itself = client.get(f"/topics/{second}/merge?into={second}", headers=HTML)
+    assert itself.status_code == 400
+    assert "merged into itself" in text(one(html.fromstring(itself.text), "//p[@role='alert']"))
     without_token = client.post(f"/topics/{second}/merge", data={"into": first})
     assert without_token.status_code == 403
 
@@ -253,6 +297,9 @@ def test_phrases_alone_and_in_a_sentence(web):
     assert cells(rows[0])[:2] == ["sea ice", "1.00"]
     tree = seen(web, "/phrases?in=The+%5B%5Bsea+ice%5D%5D+melts.")
     assert text(tree.xpath("//li[@class='hit']//mark")[0]) == "sea ice"
+    (near,) = web.get("/api/phrases", params={"in": "The [[sea ice]] melts.", "limit": 1}).json()["mentions"]
+    ((start, end),) = near["marks"]
+    assert near["sentence"][start:end] == near["phrase"]
     assert "Exactly one phrase must be marked" in text(
         one(seen(web, "/phrases?in=none", 400), "//p[@role='alert']")
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import threading
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from small_parts import WideHashEncoder
-from web_client import serving
+from web_client import ended, indexed, serving
 from web_pages import one, seen, text
 
 from indexer.errors import BundleMissing
@@ -24,6 +24,25 @@ def test_search_shows_hits_with_marks_and_what_to_narrow_by(web):
     assert legends == ["Topics", "Keyphrases", "Subject", "Tags"]
     assert one(tree, "//input[@name='q']").get("value") == "sea ice"
     assert one(tree, "//input[@name='mode'][@checked]").get("value") == "words"
+
+
+def test_a_text_that_breaks_off_says_so_at_either_end(client):
+    words = " ".join(["before"] * 60) + " glacier " + " ".join(["behind"] * 60)
+    task = client.post("/api/documents", json={"id": "long", "title": "Long", "text": words}).json()
+    assert ended(client, task)["state"] == "done"
+    shown = text(one(seen(client, "/?q=glacier&mode=words"), "//p[@class='text']"))
+    assert re.fullmatch(r"… before .*glacier.* behind …", shown)
+    ends = text(seen(client, "/?q=controller&mode=words").xpath("//p[@class='text']")[0])
+    assert ends.endswith("are given.")  # a text that is shown to its end says nothing
+
+
+def test_a_condition_is_suggested_on_the_field_with_the_date(web, tmp_path):
+    suggested = one(seen(web, "/"), "//input[@id='where']").get("placeholder")
+    assert suggested == "date>=2020"  # the newest year
+    assert one(seen(web, f"/?where={quote(suggested)}"), "//h2[@id='said']") is not None
+    undated = [{"id": f"u{i}", "text": f"Sea ice {i} melts."} for i in range(3)]
+    with serving(indexed(tmp_path / "home", undated, topics=2)) as client:
+        assert one(seen(client, "/"), "//input[@id='where']").get("placeholder") is None
 
 
 def test_several_choices_at_once_stay_in_the_address(web):

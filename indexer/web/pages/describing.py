@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 Schema = Mapping[str, Any]
 
-HOST = "http://localhost:8000"
 SAMPLES: Mapping[str, Any] = {
     "q": "solar wind",
     "phrase": "sea ice",
@@ -39,15 +38,19 @@ class Route:
     example: str  # a request, for a shell
 
 
-def routes(description: Schema) -> Iterator[Route]:
-    """All routes of a description (OpenAPI)."""
+def routes(description: Schema, address: str) -> Iterator[Route]:
+    """All routes of a description (OpenAPI).
+
+    Args:
+        address: Of the server, for the examples: ``http://localhost:8000``.
+    """
     for path, operations in description["paths"].items():
         for method, found in operations.items():
             takes = [(p["name"], _words(p["schema"], p)) for p in found.get("parameters", [])]
             for content in found.get("requestBody", {}).get("content", {}).values():
                 takes += _fields(content["schema"], description)
             about = found.get("description", found["summary"])
-            example = _example(method.upper(), path, found, description)
+            example = _example(method.upper(), address, path, found, description)
             yield Route(found["operationId"], method.upper(), path, about, takes, example)
 
 
@@ -69,7 +72,7 @@ def _words(schema: Schema, about: Schema) -> str:
     return f"{said}. {more}" if more else said
 
 
-def _example(method: str, path: str, operation: Schema, description: Schema) -> str:
+def _example(method: str, address: str, path: str, operation: Schema, description: Schema) -> str:
     """Such as ``curl 'http://localhost:8000/api/search?q=solar+wind'``: what must be given, and what is searched for."""
     about = path.split("/")[2] if path.startswith("/api/") else ""
     filled = re.sub(
@@ -84,7 +87,7 @@ def _example(method: str, path: str, operation: Schema, description: Schema) -> 
     }
     parts = ["curl", *([] if method in ("GET", "POST") else ["-X", method])]
     body = next(iter(operation.get("requestBody", {}).get("content", {}).items()), None)
-    parts.append(shlex.quote(f"{HOST}{filled}{'?' if given else ''}{urlencode(given)}"))
+    parts.append(shlex.quote(f"{address}{filled}{'?' if given else ''}{urlencode(given)}"))
     if body is None:
         return " ".join([*parts, *(["-X POST"] if method == "POST" else [])])
     kind, content = body

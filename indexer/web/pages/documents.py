@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.answers import Why
 from indexer.collection.reading import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
+from indexer.plain import marks
 from indexer.web import work
-from indexer.web.access import FormWriter, Reader
-from indexer.web.pages.marking import Piece, Span, in_context, phrases_of, pieces
+from indexer.web.access import FormWriter, Reader, Writer
+from indexer.web.pages.marking import highlighted, in_context, phrases_of, pieces
 from indexer.web.pages.operations import to_task
-from indexer.web.pages.rendering import page
+from indexer.web.pages.questions import ask
+from indexer.web.pages.rendering import link, page
 from indexer.web.problems import Refusal, hint_of
 from indexer.web.served import Served, Shared
 
@@ -64,6 +66,24 @@ def _why(served: Served, id: str) -> Why | None:
         return None
 
 
+@router.get("/document/delete")
+def ask_to_delete(
+    request: Request, served: Shared, writer: Writer, id: Annotated[str, Query(max_length=512)] = ""
+) -> Response:
+    """Ask whether a document shall be taken out."""
+    if not id:
+        return RedirectResponse("/", 303)
+    document = served.collection.document(id).document
+    return ask(
+        request, served, writer, f"Delete “{document.name}”?",
+        means="It is taken out, with everything that was found in it. It comes back if it stands in a file that is "
+        "indexed again.",
+        button="Delete",
+        back=link("/document", id=id),
+        id=id,
+    )  # fmt: skip
+
+
 @router.post("/document/delete")
 def delete(
     request: Request,
@@ -97,7 +117,7 @@ def phrases(
         problem = f"{error} {hint_of(error)}".strip()
     titles = collection.titles([row.document_id for row, _ in mentions])
     shown = [
-        (row, score, titles[row.document_id], _in_sentence(row.sentence, row.surface))
+        (row, score, titles[row.document_id], highlighted(row.sentence, marks(row.sentence, row.surface)))
         for row, score in mentions
     ]
     return page(
@@ -116,8 +136,3 @@ def _marked(sentence: str) -> str:
     """The phrase that is marked in a sentence; empty where there is not one."""
     found = IN_CONTEXT.findall(sentence)
     return found[0] if len(found) == 1 else ""
-
-
-def _in_sentence(sentence: str, surface: str) -> list[Piece]:
-    start = sentence.find(surface)
-    return pieces(sentence, [Span(start, start + len(surface), "found")])

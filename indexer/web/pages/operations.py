@@ -11,9 +11,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from indexer.catalog.entries import STAGES, DeadLetter, Run, Stage
 from indexer.readers.registry import MANY, ONE
 from indexer.web import work
-from indexer.web.access import FormWriter, Reader, Visitor
+from indexer.web.access import FormWriter, Reader, Visitor, Writer
 from indexer.web.changes import shown
 from indexer.web.pages.going_on import going_on
+from indexer.web.pages.questions import ask
 from indexer.web.pages.rendering import page
 from indexer.web.problems import ONE_FILE, Refusal
 from indexer.web.served import Served, Shared
@@ -27,6 +28,8 @@ RUNS = 15
 TASKS = 10
 NAMED = 3  # documents of a task
 JUDGED = 3  # retrains whose judgement is shown
+DEAD = "/operations#dead"
+DISMISSED = "What is dismissed is not tried again. It stays as it is until its file is indexed again."
 COUNTS = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 
 
@@ -60,7 +63,7 @@ def _shown(
         going_on=going_on(served),
         letters=[_told(served, letter) for letter in collection.dead_letters(LETTERS)],
         stages=STAGES,
-        named=NAMED,
+        dismissed=DISMISSED,
         runs=[(run, done(run)) for run in collection.catalog.runs(collection.name, RUNS)],
         judgements=judgements(history)[:JUDGED],
         generations=list(reversed(collection.generations())),
@@ -80,7 +83,14 @@ def _task(served: Served, task: Task) -> dict[str, Any]:
     found = shown(served, task)
     told = found["result"].get("problems", ())
     problems = [served.collection.posted.in_words(problem) for problem in told]
-    return {**found, "problems": problems, "failed": int(found["result"].get("failed") or 0)}
+    stored = served.collection.engine.documents(task.documents[:NAMED])
+    return {
+        **found,
+        "problems": problems,
+        "failed": int(found["result"].get("failed") or 0),
+        "see": [(one.document.id, one.document.name) for one in stored],
+        "more": max(0, len(task.documents) - NAMED),
+    }
 
 
 def done(run: Run) -> str:
@@ -104,6 +114,27 @@ def judgements(history: list[Run]) -> list[Judgement]:
     ]
 
 
+@router.get("/operations/dismiss")
+def ask_to_dismiss(
+    request: Request, served: Shared, writer: Writer, stage: Stage | Literal["all", ""] = ""
+) -> Response:
+    """Ask whether all dead letters, or those of a stage, shall be taken off the list."""
+    dead = served.collection.status().dead
+    number = sum(dead.values()) if stage == "all" else dead.get(stage, 0)
+    if not number:
+        return RedirectResponse(DEAD, 303)
+    return ask(
+        request, served, writer,
+        f"Dismiss all {count(number, 'dead letter')}?"
+        if stage == "all"
+        else f"Dismiss {count(number, 'dead letter')} of the stage “{stage}”?",
+        means=DISMISSED,
+        button="Dismiss",
+        back=DEAD,
+        stage=stage,
+    )  # fmt: skip
+
+
 @router.post("/operations/dismiss")
 def dismiss(
     request: Request,
@@ -117,7 +148,14 @@ def dismiss(
         served.collection.dismiss([letter])
     elif stage is not None:
         served.collection.dismiss(stages=STAGES if stage == "all" else (stage,))
-    return RedirectResponse("/operations#dead", 303)
+    return RedirectResponse(DEAD, 303)
+
+
+@router.get("/operations/retry")
+@router.get("/operations/files")
+def to_tasks() -> RedirectResponse:
+    """From the address of a form to the page it is of: that of a file that was refused may be loaded anew."""
+    return RedirectResponse("/operations#tasks", 303)
 
 
 @router.post("/operations/retry")

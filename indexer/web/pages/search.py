@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from indexer.browsing import within
 from indexer.collection import Collection
-from indexer.engines.base import Filter
+from indexer.engines.base import Filter, Fragment
 from indexer.records import Document
 from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
 from indexer.web.access import Reader
@@ -19,7 +19,7 @@ from indexer.web.pages.marking import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
 from indexer.web.pages.typed import typed_filters, typed_query
 from indexer.web.served import Served, Shared
-from indexer.wording import clean, found
+from indexer.wording import clean, ellipses, found
 
 router = APIRouter(include_in_schema=False)
 
@@ -160,6 +160,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
     timeline = collection.timeline(query, kinds.date, mode=mode, filters=filters) if kinds.date else None
     removable = _removable(asked, labels)
+    drawn = bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else []
     return page(
         request, served, reader, "search.html", code=400 if any(problems.values()) else 200,
         asked=asked,
@@ -170,7 +171,8 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=_capital(found(results, _there(removable))),
         choices=[_choices(facets[name], asked, labels) for name in fields],
-        bars=bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else [],
+        bars=drawn,
+        suggested=_suggested(kinds.date, drawn),
         date=kinds.date,
         removable=removable,
         reasons=collection.reasons(results) if asked.why else {},
@@ -189,11 +191,7 @@ def _called(collection: Collection, id_: str) -> Document | None:
 def _shown(hit: Hit, date: str) -> ShownHit:
     document = hit.stored.document
     title = next((f for f in hit.fragments if f.field == "title" and f.text == document.name), None)
-    texts = [
-        [*([] if document.text.startswith(f.text) else [Piece("… ")]), *highlighted(f.text, f.marks)]
-        for f in hit.fragments
-        if f.field == "text"
-    ]
+    texts = [_fragment(f, document.text) for f in hit.fragments if f.field == "text"]
     begin = document.text[:BEGIN]
     if len(document.text) > BEGIN:
         begin = f"{begin.rpartition(' ')[0] or begin} …"
@@ -203,6 +201,16 @@ def _shown(hit: Hit, date: str) -> ShownHit:
         texts[:FRAGMENTS] or [[Piece(begin)]],
         str(document.meta.get(date, "")),
     )
+
+
+def _fragment(fragment: Fragment, text: str) -> list[Piece]:
+    before, behind = ellipses(fragment.text, text)
+    return [Piece(before), *highlighted(fragment.text, fragment.marks), Piece(behind)]
+
+
+def _suggested(date: str, drawn: list[Bar]) -> str:
+    """A condition that can be typed here, such as "date>=2019"; empty where no field is known to have an order."""
+    return f"{date}>={drawn[-1].first[:4]}" if date and drawn else ""
 
 
 def _saved(results: SearchResults) -> str:

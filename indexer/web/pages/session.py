@@ -43,6 +43,12 @@ def log_in(
     return response
 
 
+@router.get("/logout")
+def logged_out() -> RedirectResponse:
+    """From the address of the form to the page."""
+    return RedirectResponse("/", 303)
+
+
 @router.post("/logout")
 def log_out(request: Request, served: Shared, token: Annotated[str, Form()] = "") -> RedirectResponse:
     """End the session."""
@@ -56,7 +62,8 @@ def log_out(request: Request, served: Shared, token: Annotated[str, Form()] = ""
 @router.get("/api")
 def described(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """The API for people: every route with its parameters."""
-    return page(request, served, reader, "api.html", routes=routes(request.app.openapi()))
+    address = str(request.base_url).rstrip("/")
+    return page(request, served, reader, "api.html", routes=routes(request.app.openapi(), address))
 
 
 def _own(address: str) -> str:

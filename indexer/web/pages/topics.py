@@ -9,20 +9,23 @@ from typing import Annotated, Literal, get_args
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from indexer.answers import TopicHistory
 from indexer.engines.base import Filter
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Topic
 from indexer.topic_map import Spot
 from indexer.trends import Order, Trends, ordered
 from indexer.web import work
-from indexer.web.access import FormWriter, Reader, Visitor
+from indexer.web.access import FormWriter, Reader, Visitor, Writer
 from indexer.web.pages.charts import FEW, Bar, shares
 from indexer.web.pages.going_on import going_on
 from indexer.web.pages.map_labels import pictures
+from indexer.web.pages.operations import to_task
+from indexer.web.pages.questions import ask
 from indexer.web.pages.rendering import Address, link, page
 from indexer.web.problems import hint_of
 from indexer.web.served import Served, Shared
-from indexer.wording import told
+from indexer.wording import count, told
 
 router = APIRouter(include_in_schema=False)
 
@@ -74,7 +77,7 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
         request, served, reader, "topics.html",
         pictures=drawn, spots=spots, groups=sections, sections=listed, trends=trends,
         order=InOrder(by, ("ascending" if ascending else "descending") if by else "", _links(by, ascending)),
-        total=served.collection.engine.info().mined,
+        info=served.collection.engine.info(),
         going_on=going_on(served),
     )  # fmt: skip
 
@@ -97,15 +100,25 @@ def _links(by: str, ascending: bool) -> dict[str, Address]:
 
 
 @router.get("/topics/{id}")
-def topic(request: Request, served: Shared, reader: Reader, id: str) -> Response:
+def topic(request: Request, served: Shared, reader: Reader, id: str, was: str = "") -> Response:
     """One topic. A retired one leads to its successor, or to what became of it."""
     try:
         live = served.collection.topic_id(id)
     except NotFound:
         return _retired(request, served, reader, id)
     if live != id:
-        return RedirectResponse(f"/topics/{live}", 303)
-    return _shown(request, served, reader, live)
+        old = served.collection.topic_history(id).entry.id  # itself, where it was asked for by number or name
+        return RedirectResponse(link(f"/topics/{live}", was=old if old != live else None), 303)
+    return _shown(request, served, reader, live, was=_former(served, was, live))
+
+
+def _former(served: Served, was: str, live: str) -> TopicHistory | None:
+    """The retired topic whose address has led to this one; None where that is not so."""
+    try:
+        history = served.collection.topic_history(was)
+    except (NotFound, QueryError):
+        return None
+    return history if live in history.successors and history.entry.id != live else None
 
 
 def _shown(
@@ -118,6 +131,7 @@ def _shown(
     code: int = 200,
     label: str = "",
     other: str | None = None,
+    was: TopicHistory | None = None,
 ) -> HTMLResponse:
     """The view of a topic.
 
@@ -125,9 +139,11 @@ def _shown(
         problem: Why it could not be changed.
         label: The name that was typed then.
         other: The topic that has this name.
+        was: The retired topic that has led here.
     """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
+    topics = {topic.id: topic for topic in collection.topics()}
     drawn, top = _over_time(served, id)
     return page(
         request, served, reader, "topic.html", code=code,
@@ -142,7 +158,9 @@ def _shown(
         others=_by_nearness(served, id),
         problem=problem,
         typed=label or details.topic.label,
-        other=next((topic for topic in collection.topics() if topic.id == other), None),
+        other=topics.get(other or ""),
+        was=was,
+        also=[topics[heir] for heir in was.successors if heir in topics and heir != id] if was else [],
         going_on=going_on(served),
     )  # fmt: skip
 
@@ -169,6 +187,13 @@ def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLR
     return page(request, served, reader, "retired.html", history=history, events=list(told(history)))
 
 
+@router.get("/topics/{id}/rename")
+@router.get("/topics/{id}/unname")
+def to_topic(id: str) -> RedirectResponse:
+    """From the address of a form to the page it is of: that of a name that was refused may be loaded anew."""
+    return RedirectResponse(f"/topics/{id}", 303)
+
+
 @router.post("/topics/{id}/rename")
 def rename(
     request: Request,
@@ -178,13 +203,36 @@ def rename(
     label: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Give a topic a name by hand."""
-    return _tried(request, served, writer, id, lambda: served.collection.rename_topic(id, label), label=label)
+    return _tried(
+        request, served, writer, id, lambda: _to(served.collection.rename_topic(id, label)), label=label
+    )
 
 
 @router.post("/topics/{id}/unname")
 def unname(request: Request, served: Shared, writer: FormWriter, id: str) -> Response:
     """Take back the name that was given by hand."""
-    return _tried(request, served, writer, id, lambda: served.collection.unname_topic(id))
+    return _tried(request, served, writer, id, lambda: _to(served.collection.unname_topic(id)))
+
+
+@router.get("/topics/{id}/merge")
+def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into: str = "") -> Response:
+    """Ask whether it shall become a part of another topic."""
+    if not into:
+        return to_topic(id)
+    return _tried(request, served, writer, id, lambda: _ask_to_merge(request, served, writer, id, into))
+
+
+def _ask_to_merge(request: Request, served: Served, writer: Visitor, id: str, into: str) -> HTMLResponse:
+    topics = {topic.id: topic for topic in served.collection.topics()}
+    part, whole = (topics[id_] for id_ in work.to_merge(served, id, into))
+    return ask(
+        request, served, writer,
+        f"Merge “{part.label}” ({count(part.size, 'document')}) into “{whole.label}”?",
+        means=f"Its documents go over to “{whole.label}”, which keeps its name. It cannot be undone.",
+        button="Merge",
+        back=f"/topics/{part.id}",
+        into=whole.id,
+    )  # fmt: skip
 
 
 @router.post("/topics/{id}/merge")
@@ -196,7 +244,7 @@ def merge(
     into: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Make it a part of another topic: a task, which waits while somebody else writes."""
-    return _tried(request, served, writer, id, lambda: work.merge(served, id, into), then="/operations#tasks")
+    return _tried(request, served, writer, id, lambda: to_task(work.merge(served, id, into)))
 
 
 def _tried(
@@ -204,14 +252,13 @@ def _tried(
     served: Served,
     writer: Visitor,
     id: str,
-    change: Callable[[], object],
+    change: Callable[[], Response],
     *,
     label: str = "",
-    then: str = "",
 ) -> Response:
-    """Change a topic, and go on; where it cannot be, the view again, with the reason beside the forms."""
+    """Change a topic, or ask whether to; where it cannot be, the view again, with the reason beside the forms."""
     try:
-        change()
+        return change()
     except (QueryError, CatalogError) as error:
         if isinstance(error, CatalogError) and "holder" not in error.facts:
             raise
@@ -220,4 +267,7 @@ def _tried(
         problem = f"{error} {hint_of(error)}".strip()
         live = served.collection.topic_id(id)
         return _shown(request, served, writer, live, problem=problem, code=code, label=label, other=other)
-    return RedirectResponse(then or link(f"/topics/{id}"), 303)
+
+
+def _to(topic: Topic) -> RedirectResponse:
+    return to_topic(topic.id)

@@ -4,7 +4,8 @@ const form = document.getElementById("search");
 
 // Search: show the answer in place, under its own address.
 if (form) {
-  let asked;
+  const here = () => location.pathname + location.search;
+  let asked, shown = here();
   const show = async (address, push) => {
     asked?.abort();
     asked = new AbortController();
@@ -19,6 +20,7 @@ if (form) {
       document.title = next.title;
       document.getElementById("told").textContent = document.getElementById("said").textContent;
       if (push) history.pushState(null, "", address);
+      shown = here();
       const again = active?.name && [...document.getElementsByName(active.name)].find((one) => one.value === active.value);
       again?.focus({ preventScroll: true });
       awaitEncoder();
@@ -49,7 +51,8 @@ if (form) {
   document.addEventListener("change", (event) => {
     if (event.target.form === form && event.target.matches("[type=checkbox], [type=radio]")) show(address(), true);
   });
-  addEventListener("popstate", () => location.reload());
+  // A step to another place of the same page is one, too: that is the browser's.
+  addEventListener("popstate", () => { if (here() !== shown) location.reload(); });
 }
 
 // "/" goes to the search box, as in many catalogues.
@@ -71,10 +74,11 @@ for (const name of ["pointerover", "pointerout", "focusin", "focusout"]) {
 // A document: what is like the chosen phrase, in its sentence and alone, without leaving the text.
 const near = document.querySelector("dialog.near");
 if (near) {
+  const SHOWN = 6;
   const made = (name, text = "", className = "") => Object.assign(document.createElement(name), { textContent: text, className });
   const link = (address, text) => Object.assign(made("a", text), { href: address });
   const ask = async (given) => {
-    const answer = await fetch(`/api/phrases?${new URLSearchParams({ ...given, limit: 6 })}`);
+    const answer = await fetch(`/api/phrases?${new URLSearchParams(given)}`);
     if (!answer.ok) throw new Error(answer.status);
     return answer.json();
   };
@@ -85,9 +89,20 @@ if (near) {
     return found;
   };
   const listed = (rows) => { const list = made("ul", "", "plain"); list.append(...rows); return list; };
+  // Marks count characters, and strings of a script do not.
+  const inSentence = (one) => {
+    const found = made("span"), letters = [...one.sentence];
+    let at = 0;
+    for (const [start, end] of one.marks) {
+      found.append(letters.slice(at, start).join(""), made("mark", letters.slice(start, end).join("")));
+      at = end;
+    }
+    found.append(letters.slice(at).join(""));
+    return found;
+  };
   const mention = (one) => {
     const row = made("li");
-    row.append(made("span", one.sentence), " ", link(`/document?${new URLSearchParams({ id: one.document.id })}`, one.document.title || one.document.id), made("span", ` ${one.score.toFixed(2)}`, "soft"));
+    row.append(inSentence(one), " ", link(`/document?${new URLSearchParams({ id: one.document.id })}`, one.document.title || one.document.id), made("span", ` ${one.score.toFixed(2)}`, "soft"));
     return row;
   };
   const alone = (one) => {
@@ -95,26 +110,48 @@ if (near) {
     row.append(link(`/?${new URLSearchParams({ q: `"${one.phrase}"` })}`, one.phrase), made("span", ` ${one.score.toFixed(2)}, ${documents}`, "soft"));
     return row;
   };
-  document.addEventListener("click", async (event) => {
-    const chosen = event.target.closest?.("a[data-phrase]");
-    if (!chosen || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    const phrase = chosen.dataset.phrase, context = new URL(chosen.href).searchParams.get("in");
+  const id = new URLSearchParams(location.search).get("id");
+  const itself = (one, phrase) => one.document.id === id && one.phrase.toLowerCase() === phrase.toLowerCase();
+  // What is shown stands in the address, behind the #: it can be linked, and Back closes it.
+  const chosen = () => new URLSearchParams(location.hash.slice(1));
+  const show = async () => {
+    const hash = location.hash, phrase = chosen().get("phrase"), context = chosen().get("in");
+    if (!phrase) return near.close();
     const list = document.getElementById("near-list");
     document.getElementById("near-title").textContent = `Like “${phrase}”`;
     list.replaceChildren(made("p", "Looking …", "soft"));
-    near.showModal();
+    if (!near.open) near.showModal();
+    const all = `/phrases?${new URLSearchParams(context ? { in: context } : { phrase })}`;
     try {
-      const [inside, outside] = await Promise.all([context && ask({ in: context }), ask({ phrase })]);
+      const [inside, outside] = await Promise.all([context && ask({ in: context, limit: SHOWN + 1 }), ask({ phrase, limit: SHOWN })]);
+      if (location.hash !== hash) return;
       const parts = [];
-      if (inside) parts.push(made("h3", "In this sentence"), sentence(context), listed(inside.mentions.map(mention)), link(chosen.href, "All in such sentences"));
+      if (inside) {
+        const others = inside.mentions.filter((one) => !itself(one, phrase)).slice(0, SHOWN);
+        parts.push(made("h3", "In this sentence"), sentence(context), listed(others.map(mention)), link(all, "All in such sentences"));
+      }
       parts.push(made("h3", "The phrase alone"), listed(outside.phrases.map(alone)), link(`/phrases?${new URLSearchParams({ phrase })}`, "All like it"));
       list.replaceChildren(...parts);
     } catch {
-      location.assign(chosen.href);
+      if (location.hash === hash) location.replace(all);
     }
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-phrase]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const context = new URL(link.href).searchParams.get("in");
+    history.pushState({ near: true }, "", `#${new URLSearchParams({ phrase: link.dataset.phrase, ...(context && { in: context }) })}`);
+    show();
   });
   near.addEventListener("click", (event) => { if (event.target === near) near.close(); });
+  near.addEventListener("close", () => {
+    if (!chosen().get("phrase")) return;  // by Back
+    if (history.state?.near) history.back();
+    else history.replaceState(null, "", location.pathname + location.search);
+  });
+  addEventListener("popstate", show);
+  show();
 }
 
 // Operations: how far tasks are; when one ends, everything is looked at anew.
