@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH_BIN := .venv-bench/bin
 PYTEST_ARGS ?= -n 2 --dist loadgroup
+FAST = $(if $(REQUIRE_SERVICES),,-m "not slow")
 BENCH_ARGS ?=
 DATA ?= data
 TABLES_ARGS ?=
@@ -19,8 +20,8 @@ help:  ## list the targets
 demo: .venv/installed  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
 	@$(BIN)/indexer demo
 
-test: .venv/installed $(if $(REQUIRE_SERVICES),services)  ## run the fast tests; with REQUIRE_SERVICES=1 the live ones too
-	@$(BIN)/pytest $(PYTEST_ARGS)
+test: .venv/installed $(if $(REQUIRE_SERVICES),services)  ## run the fast tests; with REQUIRE_SERVICES=1 all: slow and live ones too
+	@$(BIN)/pytest $(FAST) $(PYTEST_ARGS)
 
 live: .venv/installed  ## run the tests that need real servers, which they start themselves
 	@$(BIN)/pytest -m live $(PYTEST_ARGS)
@@ -32,7 +33,7 @@ check: .venv/installed  ## check format, lint and types, then run the fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest $(FAST) $(PYTEST_ARGS)
 
 format: .venv/installed  ## format the code and sort the imports
 	@$(BIN)/ruff check --select I --fix .
