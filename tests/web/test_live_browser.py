@@ -22,7 +22,7 @@ pytestmark = pytest.mark.live
 
 VIEWS = ("/", "/?q=sea+ice&why=1&f.subject=oceans", "/topics", "/topics/t-000001", "/document?id=d04",
          "/phrases?phrase=sea+ice", "/phrases?in=The+%5B%5Bsea+ice%5D%5D+melts.", "/operations", "/api", "/login",
-         "/document?id=nowhere")  # fmt: skip
+         "/document?id=nowhere", "/topics/t-000001/merge?into=t-000002", "/document/delete?id=d04")  # fmt: skip
 SEEN = """(() => {
   const one = document.activeElement, by = one.matches(".switch input") ? one.nextElementSibling : one;
   return one === document.body || getComputedStyle(by).outlineStyle !== "none";
