@@ -91,6 +91,7 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.slow
 def test_imports_point_inwards() -> None:
     wrong = {}
     for path in FILES:
@@ -103,6 +104,7 @@ def test_imports_point_inwards() -> None:
 CORE = [path for path in FILES if layer_of(module_of(path)) == "indexer"]
 
 
+@pytest.mark.slow
 def test_the_core_knows_neither_torch_nor_celery() -> None:
     assert [name(path) for path in CORE if tops(anywhere(path)) & {"torch", "celery"}] == []
 
@@ -126,6 +128,7 @@ def test_the_command_line_starts_without_the_heavy_packages() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_retrain_that_has_nothing_to_do_does_not_wait_for_torch() -> None:
     code = "import trainer.retrain.run, sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)

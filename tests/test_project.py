@@ -72,6 +72,7 @@ def test_both_locks_have_the_same_versions() -> None:
     assert {name: bench[name] for name in bench.keys() & product.keys() if bench[name] != product[name]} == {}
 
 
+@pytest.mark.slow
 def test_every_import_is_declared() -> None:
     files = [path for top in OURS for path in (ROOT / top).rglob("*.py")]
     tops = {top for path in files for top in imported(path)} - OURS - set(sys.stdlib_module_names)

@@ -162,6 +162,7 @@ def state(collection: Collection) -> dict[str, Any]:
 # -- what is there -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_old_answers_are_back_at_once_and_what_came_since_is_among_them(place):
     with place.open() as collection:
         before = state(collection)
@@ -208,6 +209,7 @@ def test_the_old_answers_are_back_at_once_and_what_came_since_is_among_them(plac
     assert place.generations() == [(1, "live"), (2, "kept")]
 
 
+@pytest.mark.slow
 def test_forward_again_is_the_same_way(place):
     place.swap()
     with place.open() as collection:
@@ -224,6 +226,7 @@ def test_forward_again_is_the_same_way(place):
     assert place.generations() == [(1, "kept"), (2, "live")]
 
 
+@pytest.mark.slow
 def test_names_that_were_given_by_hand_since_stay(place):
     with place.open() as collection:
         first, second, _ = (topic.id for topic in collection.topics())
@@ -238,6 +241,7 @@ def test_names_that_were_given_by_hand_since_stay(place):
         assert state(collection)["catalog"] == state(collection)["topics"]
 
 
+@pytest.mark.slow
 def test_topics_of_the_later_generation_lead_to_those_that_are_back(place):
     with place.open() as collection:
         old = {topic.id for topic in collection.topics()}
@@ -264,6 +268,7 @@ def test_topics_of_the_later_generation_lead_to_those_that_are_back(place):
         assert not born & new  # no id is given out twice
 
 
+@pytest.mark.slow
 def test_a_generation_goes_back_to_the_one_that_it_replaced(place):
     place.swap()
     place.back()
@@ -413,6 +418,7 @@ def test_killed_anywhere_the_next_command_ends_it(undisturbed, made_place, engin
     assert place.generations() == [(1, "live"), (2, "kept")]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_mining_is_gone_on_with(local, monkeypatch):
     local.swap()
     local.index(later())
@@ -433,6 +439,7 @@ def test_ctrl_c_while_mining_is_gone_on_with(local, monkeypatch):
 # -- runs that are left between the switch and the catalog ---------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_empty_generation_that_replaced_all_others_is_no_riddle(local):
     """What `enrich --undo` does, killed before it told the catalog."""
     local.swap()
@@ -447,6 +454,7 @@ def test_an_empty_generation_that_replaced_all_others_is_no_riddle(local):
         assert collection.catalog.count("main")["done"] == 3
 
 
+@pytest.mark.slow
 def test_json_of_a_report_is_plain(local):
     local.swap()
     counts = local.back().counts()

@@ -92,6 +92,7 @@ def test_topics_and_names_survive_another_encoder(collection):
         assert changed.search("solar wind", mode="words").hits
 
 
+@pytest.mark.slow
 def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
     encoders = {"minilm-base": OtherEncoder()}
     monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
@@ -108,6 +109,7 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
     assert report.bundle == collection.document("later").bundle == "other@00000000+test"
 
 
+@pytest.mark.slow
 def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
     id_ = collection.topics()[0].id
     monkeypatch.setattr(
@@ -120,6 +122,7 @@ def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch)
         assert {topic.id: topic.label for topic in changed.topics()}[id_] == "Of the next one"
 
 
+@pytest.mark.slow
 def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
     source = indexed.parent / "docs.jsonl"  # which nobody else reads again
     with closing(succession(collection)) as following:
@@ -150,6 +153,7 @@ def test_nothing_takes_over_under_a_lock_that_was_lost(collection, monkeypatch):
         assert [e.live for e in collection.catalog.generations("main").values()] == []
 
 
+@pytest.mark.slow
 def test_topics_that_are_merged_meanwhile_stay_one(collection):
     into, other, _ = (topic.id for topic in collection.topics())
     with closing(succession(collection)) as following:
@@ -163,6 +167,7 @@ def test_topics_that_are_merged_meanwhile_stay_one(collection):
         assert changed.topic_history(other).successors == (into,)
 
 
+@pytest.mark.slow
 def test_topics_that_are_fitted_anew_meanwhile_are_continued(collection, tmp_path):
     """Three topics become five while the next generation is built, and it goes on with the five."""
     with closing(succession(collection)) as following:
@@ -200,6 +205,7 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
 
 
+@pytest.mark.slow
 def test_a_leftover_of_other_weights_under_the_same_name_is_removed(collection, monkeypatch):
     """One generation never has vectors of two encoders."""
     with closing(succession(collection)) as following:

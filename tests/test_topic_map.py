@@ -61,6 +61,7 @@ def test_circles_are_inside_and_beside_each_other(tmp_path, number):
             assert apart > one.radius + other.radius - GAP
 
 
+@pytest.mark.slow
 def test_a_picture_of_many_topics_is_higher(tmp_path):
     """Four times as many as it has room for: twice as high."""
     assert topic_map(random(25), tmp_path / "few").height == HIGH

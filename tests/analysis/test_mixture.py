@@ -33,6 +33,7 @@ def test_one_gaussian_is_mean_and_covariance():
     )
 
 
+@pytest.mark.slow
 def test_flat_clusters_are_found_across_their_length(pancakes):
     from sklearn.cluster import KMeans
 
@@ -70,6 +71,7 @@ def test_more_starts_are_never_worse(pancakes):
     assert many >= one
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_fit_and_a_sample_is_enough(pancakes):
     points, labels = pancakes
     first, second = (fit_mixture(points, 2, seed=7, sample=100, dims=2) for _ in range(2))

@@ -37,6 +37,7 @@ def test_gradient_is_the_slope():
         assert told.gradient[place] == pytest.approx(slope, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_topics_are_the_directions_of_clear_groups():
     sample, group = made_sample()
     fitted = fit(sample, 3)
@@ -47,11 +48,13 @@ def test_topics_are_the_directions_of_clear_groups():
     assert within.mean() > 0.9
 
 
+@pytest.mark.slow
 def test_its_number_is_that_of_the_groups():
     sample, _ = made_sample()
     assert len(fit(sample)) == 3
 
 
+@pytest.mark.slow
 def test_learning_makes_documents_better_told():
     sample, _ = made_sample()
     documents = sample.documents
@@ -60,18 +63,21 @@ def test_learning_makes_documents_better_told():
     assert tell(learned(documents, 3), documents, others).loss < tell(begun, documents, others).loss - 0.5
 
 
+@pytest.mark.slow
 def test_the_same_sample_gives_the_same_fit():
     sample, _ = made_sample()
     one, two = fit(sample, 3), fit(sample, 3)
     assert all(np.array_equal(one.arrays()[name], two.arrays()[name]) for name in one.arrays())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents", [1, 2, 5])
 def test_a_handful_of_documents_is_one_topic(documents):
     sample, _ = made_sample(groups=1, documents=documents)
     assert len(fit(sample)) == 1
 
 
+@pytest.mark.slow
 def test_never_more_topics_than_documents():
     sample, _ = made_sample(groups=1, documents=2)
     assert len(fit(sample, 10)) == 2

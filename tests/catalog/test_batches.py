@@ -175,6 +175,7 @@ def test_runs_of_workers_are_open_until_they_are_finished(catalog: Catalog) -> N
     assert catalog.open_runs() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claimers", [4])
 def test_of_many_that_claim_at_once_each_batch_goes_to_one(url: str, catalog: Catalog, claimers: int) -> None:
     run = started(catalog, 200)

@@ -63,6 +63,7 @@ def test_the_lock_of_a_dead_process_is_taken_over_at_once(
         pass
 
 
+@pytest.mark.slow
 def test_the_lock_of_another_host_is_respected_until_its_time_is_over(
     catalog: Catalog, url: str, start_process: Start
 ) -> None:
@@ -75,6 +76,7 @@ def test_the_lock_of_another_host_is_respected_until_its_time_is_over(
         pass
 
 
+@pytest.mark.slow
 def test_a_lock_is_renewed_while_its_holder_works(catalog: Catalog, url: str) -> None:
     with catalog.lock("main", "one", ttl=0.4) as lock:
         pretend_it_was_elsewhere(url)

@@ -14,6 +14,7 @@ def data(tmp_path):
     return written(tmp_path / "texts.jsonl", made(30))
 
 
+@pytest.mark.slow
 def test_every_finder_is_a_column(data, tmp_path):
     done = invoked("compare", "--data", data, "--show", "2", home=tmp_path / "home")
     assert done.exit_code == 0
@@ -24,6 +25,7 @@ def test_every_finder_is_a_column(data, tmp_path):
     assert done.stdout.count("# ") >= 4  # two documents, two finders
 
 
+@pytest.mark.slow
 def test_choices_are_told_to_programs(data, tmp_path):
     asked = (
         "compare",

@@ -27,6 +27,7 @@ def enrich(run, home, index):
     return partial(run, "enrich", "news", "--text-field", "text", home=home)
 
 
+@pytest.mark.slow
 def test_topics_follow_when_another_field_is_read(run, home, index, enrich):
     assert enrich("--topics", "3").stdout.endswith("3 topics found\n60 documents of the index written\n")
     labels = {label for id_ in index.sources for label in index.ours(id_)["topic_labels"]}
@@ -39,6 +40,7 @@ def test_topics_follow_when_another_field_is_read(run, home, index, enrich):
     assert not labels & {label for id_ in index.sources for label in index.ours(id_)["topic_labels"]}
 
 
+@pytest.mark.slow
 def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
     enrich("--topics", "3")
     for number in range(10):
@@ -50,6 +52,7 @@ def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
     )
 
 
+@pytest.mark.slow
 def test_a_watch_says_that_it_watches_and_what_each_look_did(index, enrich, monkeypatch):
     def write(seconds: float) -> None:
         if "new" in index.sources:

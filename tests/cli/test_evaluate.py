@@ -14,6 +14,7 @@ PHRASES = [{"a": "red car", "b": "red car", "score": 1}, {"a": "red car", "b": "
 TEXTS = [{"text": f"{word} {word} {i}", "label": word} for i in range(3) for word in ("svn", "linq")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "lines", "metrics", "counted"),
     [

@@ -77,6 +77,7 @@ def test_what_a_retrain_is_building_is_not_removed(run, own, generations):
     assert run("generations", "remove", 2, home=own).stdout == "generation 2 removed\n"
 
 
+@pytest.mark.slow
 def test_doctor_removes_what_was_left_unfinished_and_nothing_else(run, own, generations):
     with closing(generations.make(384, bundle="minilm-base")):
         pass
@@ -88,6 +89,7 @@ def test_doctor_removes_what_was_left_unfinished_and_nothing_else(run, own, gene
     assert "unfinished" not in run("doctor", "--remove-unfinished", home=own).stdout
 
 
+@pytest.mark.slow
 def test_doctor_removes_nothing_that_is_being_built(run, own, generations):
     generations.make(384, bundle="next").close()
     with (

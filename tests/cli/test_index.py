@@ -94,6 +94,7 @@ STRANGER = (
 )
 
 
+@pytest.mark.slow
 def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, home, tmp_path, corpus, write):
     run("index", write(tmp_path / "docs.jsonl", corpus(60)), "--topics", "3", home=home)
     strangers = [{"id": f"s{i}", "text": STRANGER.format(i)} for i in range(12)]

@@ -38,6 +38,7 @@ def judged_as(monkeypatch, figures):
     monkeypatch.setattr(Judge, "_measured", lambda _, bundle: figures if bundle.name == BASE else OLD)
 
 
+@pytest.mark.slow
 def test_swapped_is_0_and_so_is_nothing_to_do(retrain):
     result = retrain()
     assert result.exit_code == 0
@@ -90,6 +91,7 @@ def test_json_is_the_report(retrain, home):
     assert found["seconds"] >= 0
 
 
+@pytest.mark.slow
 def test_without_a_terminal_there_is_a_line_for_each_stage(retrain):
     lines = retrain().stderr.splitlines()
     assert any(line.endswith(" Training, 1 of 2, loss 0.500") for line in lines)
@@ -147,6 +149,7 @@ def test_workers_need_a_broker(retrain):
     assert "There is no broker" in result.stderr
 
 
+@pytest.mark.slow
 def test_what_workers_never_did_can_be_given_up(retrain, monkeypatch, tmp_path):
     monkeypatch.setenv("INDEXER_BROKER", "memory://")
     monkeypatch.setenv("INDEXER_INDEX_PREFIX", tmp_path.name.replace("_", "-"))

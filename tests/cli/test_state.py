@@ -66,6 +66,7 @@ def states(run):
     return look
 
 
+@pytest.mark.slow
 def test_doctor_of_a_healthy_collection(states, indexed):
     code, found = states(indexed)
     assert code == 0
@@ -78,6 +79,7 @@ def test_doctor_of_a_healthy_collection(states, indexed):
     assert found["encoder"]["found"].startswith("hash@00000000+test, ")
 
 
+@pytest.mark.slow
 def test_doctor_for_people(read):
     lines = read("doctor").stdout.splitlines()
     assert lines[0].split()[:2] == ["OK", "python"]
@@ -154,6 +156,7 @@ def test_doctor_finds_a_damaged_file(states, indexed, home):
     assert all(check["hint"] for check in failed)
 
 
+@pytest.mark.slow
 def test_doctor_notices_dead_letters_and_lost_documents(run, states, home, indexed, tmp_path):
     shutil.copytree(indexed, home)
     (tmp_path / "bad.jsonl").write_text("not json\n")

@@ -68,6 +68,7 @@ def test_keyphrase_weights_stand_in_the_bundle(run, tiny, tmp_path, write):
     assert card["heads"] == ["keyphrases"]
 
 
+@pytest.mark.slow
 def test_entities_are_measured_after_training_on_them(run, tiny, tmp_path, write):
     spans = write(tmp_path / "spans.jsonl", MENTIONS)
     asked = ("evaluate", "entities", "--data", spans, "--seeds", "1", "--bundle", "tiny", "--json")

@@ -27,6 +27,7 @@ def test_worker_knows_its_queues(run, home, queue):
     assert ("there is no queue" in result.stderr) == (queue != "encode,")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["worker"], ["index"]])
 def test_a_broker_that_is_away_is_named_without_its_password(
     run, home, tmp_path, corpus, write, monkeypatch, command
@@ -42,6 +43,7 @@ def test_a_broker_that_is_away_is_named_without_its_password(
         assert "21 documents mined" in result.stdout
 
 
+@pytest.mark.slow
 def test_status_is_told_without_the_broker(read, monkeypatch):
     monkeypatch.setenv("INDEXER_BROKER", BROKER)
     result = read("status", "--json")
@@ -150,6 +152,7 @@ def test_status_says_that_a_run_is_being_finished(run, home, broker, waiting, mo
     assert second == "nothing is with the workers"
 
 
+@pytest.mark.slow
 def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, write, monkeypatch):
     from indexer.collection import Collection
 
@@ -178,6 +181,7 @@ def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, wr
     Transport.global_state.clear()
 
 
+@pytest.mark.slow
 def test_status_says_who_retrains(run, home, tmp_path, corpus, write):
     from indexer.collection import Collection
 
@@ -189,6 +193,7 @@ def test_status_says_who_retrains(run, home, tmp_path, corpus, write):
         assert "retraining indexer retrain (pid" in " ".join(run("status", home=home).stdout.split())
 
 
+@pytest.mark.slow
 def test_doctor_looks_at_the_broker(read, monkeypatch):
     monkeypatch.setenv("INDEXER_BROKER", BROKER)
     result = read("doctor", "--json")

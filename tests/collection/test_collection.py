@@ -13,6 +13,7 @@ from indexer.records import Document
 from indexer.search import parse_filter
 
 
+@pytest.mark.slow
 def test_index_mines_topics_keyphrases_and_phrases(tmp_path):
     source = write(tmp_path / "a.jsonl", made())
     with opened(tmp_path / "home") as collection:
@@ -41,6 +42,7 @@ def test_places_are_exact(tmp_path):
             assert getattr(stored.document, place.field)[place.start : place.end] == text
 
 
+@pytest.mark.slow
 def test_the_same_again_changes_nothing_and_encodes_nothing(tmp_path, encoder):
     source = write(tmp_path / "a.jsonl", made())
     with opened(tmp_path / "home") as collection:
@@ -53,6 +55,7 @@ def test_the_same_again_changes_nothing_and_encodes_nothing(tmp_path, encoder):
         assert state(collection) == before
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_done_again(tmp_path, encoder):
     records = made()
     source = write(tmp_path / "a.jsonl", records)
@@ -78,6 +81,7 @@ def test_only_what_changed_is_done_again(tmp_path, encoder):
             collection.document("d01")
 
 
+@pytest.mark.slow
 def test_texts_that_are_replaced_again_and_again_take_no_more_room(tmp_path):
     def room():
         return sum(file.stat().st_size for file in collection.engine.path.glob("*.f16"))
@@ -120,6 +124,7 @@ def test_a_record_that_replaces_one_of_another_file_is_told(tmp_path):
         ]
 
 
+@pytest.mark.slow
 def test_phrases_follow_their_documents(tmp_path):
     records = made()
     source = write(tmp_path / "a.jsonl", records)
@@ -150,6 +155,7 @@ def broken_off(*_):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["write_mined", "refine", "write_phrases", "write_topics"])
 def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, broken):
     source = write(tmp_path / "a.jsonl", made(150))

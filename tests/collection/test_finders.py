@@ -24,6 +24,7 @@ def finder(collection):
     return live_fit(collection.catalog, collection.name).finder
 
 
+@pytest.mark.slow
 def test_pntm_gives_topics_labels_and_reasons_as_the_clusters_do(tmp_path, source):
     with opened(tmp_path / "home") as collection:
         collection.index([source], topics="pntm:3")
@@ -35,6 +36,7 @@ def test_pntm_gives_topics_labels_and_reasons_as_the_clusters_do(tmp_path, sourc
         assert finder(collection) == "pntm"
 
 
+@pytest.mark.slow
 def test_the_same_texts_have_the_same_topics(tmp_path, source):
     found = []
     for home in ("one", "two"):
@@ -44,6 +46,7 @@ def test_the_same_texts_have_the_same_topics(tmp_path, source):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_another_finder_keeps_ids_and_names(tmp_path, source):
     with opened(tmp_path / "home") as collection:
         collection.index([source], topics=3)
@@ -58,6 +61,7 @@ def test_another_finder_keeps_ids_and_names(tmp_path, source):
         assert (finder(collection), {topic.id for topic in collection.topics()}) == ("clusters", ids)
 
 
+@pytest.mark.slow
 def test_the_finder_stays_until_another_is_asked_for(tmp_path, source):
     with opened(tmp_path / "home") as collection:
         collection.index([source], topics="pntm:3")
@@ -67,6 +71,7 @@ def test_the_finder_stays_until_another_is_asked_for(tmp_path, source):
         assert finder(collection) == "pntm"
 
 
+@pytest.mark.slow
 def test_new_documents_join_the_topics_of_pntm(tmp_path, source):
     with opened(tmp_path / "home") as collection:
         collection.index([source], topics="pntm:3")

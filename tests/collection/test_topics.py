@@ -30,6 +30,7 @@ def with_other_texts(records):
     return [record | {"title": "", "text": OTHERS[i % 3]} for i, record in enumerate(records)]
 
 
+@pytest.mark.slow
 def test_topics_are_found_anew_when_nearly_all_texts_are_others(tmp_path):
     source = write(tmp_path / "a.jsonl", made(60))
     with opened(tmp_path / "home") as collection:
@@ -47,6 +48,7 @@ def broken_off(*_):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_topics_are_found_anew_also_when_the_run_was_killed_after_reading(tmp_path, monkeypatch):
     source = write(tmp_path / "a.jsonl", made(60))
     with opened(tmp_path / "home") as collection:
@@ -60,6 +62,7 @@ def test_topics_are_found_anew_also_when_the_run_was_killed_after_reading(tmp_pa
         assert (report.unchanged, report.new_fit) == (60, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "edit",
     [
@@ -77,6 +80,7 @@ def test_topics_stay_when_other_fields_or_a_few_words_or_not_all_texts_change(tm
         assert not report.new_fit
 
 
+@pytest.mark.slow
 def test_a_run_counts_the_documents_that_no_topic_reaches(tmp_path):
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "a.jsonl", made(60))], topics=3)
@@ -166,6 +170,7 @@ def test_history_is_told_in_words(tmp_path):
         assert history(whole)[-1] == "named 'Another'"
 
 
+@pytest.mark.slow
 def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
@@ -194,6 +199,7 @@ def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
         assert collection.topic(law).others == ()
 
 
+@pytest.mark.slow
 def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):
     source = write(tmp_path / "a.jsonl", made())
     with opened(tmp_path / "home") as collection:
@@ -207,6 +213,7 @@ def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):
         assert collection.document("x").topics[0].topic_id == law
 
 
+@pytest.mark.slow
 def test_a_title_that_many_documents_share_does_not_name_their_topic(tmp_path):
     records = made()
     for record in records:

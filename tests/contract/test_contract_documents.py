@@ -149,6 +149,7 @@ META = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(), title=st.text(), meta=META)
 def test_any_document_comes_back_or_is_refused(engine, text, title, meta):

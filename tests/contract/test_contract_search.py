@@ -231,6 +231,7 @@ class Axes:
         return np.stack([axis(0) for _ in texts])
 
 
+@pytest.mark.slow
 def test_pages_of_a_search_are_one_list(engine):
     """240 documents, one degree of angle from the next after every third; every third has "solar"."""
     ids = [f"d{number:03}" for number in range(240)]

@@ -121,6 +121,7 @@ def test_candidates_are_pairs_and_triples_without_stop_words():
     assert all(text[start:end].lower() == phrase for phrase, (start, end) in found)
 
 
+@pytest.mark.slow
 def test_the_shipped_sample_fits_the_encoder(tmp_path):
     encoder = load_encoder("minilm-base", home=tmp_path, backend="onnx-int8", threads=1)
     sample = Sample.of(encoder)

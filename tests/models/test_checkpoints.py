@@ -141,6 +141,7 @@ class Pairs:
         return 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 2])
 def test_two_steps_are_learned_saved_and_loaded(imported, rank):
     torch.manual_seed(0)  # of the adapter's first weights
@@ -283,6 +284,7 @@ def test_a_folder_without_weights_is_refused_as_such(bert, tmp_path):
     assert hint == "They are in model.safetensors."
 
 
+@pytest.mark.slow
 def test_the_way_out_of_pickles_works(bert, tmp_path):
     import shlex
     import subprocess

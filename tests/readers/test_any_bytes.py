@@ -36,6 +36,7 @@ def check(path):
     assert count([path]) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["txt", "jsonl", "csv", "tsv", "md", "html", "pdf", "docx", "jsonl.gz"])
 @FAST
 @given(data=NOISE)
@@ -45,6 +46,7 @@ def test_any_bytes(tmp_path, suffix, data):
     check(path)
 
 
+@pytest.mark.slow
 @FAST
 @given(record=st.dictionaries(st.sampled_from(["id", "text", "title", "a", "a.b", ""]), JSON, max_size=4))
 def test_any_record(tmp_path, record):

@@ -165,6 +165,7 @@ def test_other_encodings_are_recognised(read_file, encoding):
     assert [document.text for document in documents] == [f"Größe und Maß Nummer {n}" for n in range(3)]
 
 
+@pytest.mark.slow
 def test_gzip_is_unpacked_and_a_cut_one_is_read_to_its_end(read_file):
     data = gzip.compress(
         b"".join(b'{"text": "%d %s"}\n' % (n, str(hash(str(n))).encode()) for n in range(20_000))

@@ -89,6 +89,7 @@ def test_count_is_exact_for_small_files(folder):
     assert count(["a.jsonl", "-"]) is None
 
 
+@pytest.mark.slow
 def test_count_estimates_large_files(folder):
     line = b'{"text": "%s"}\n' % (b"x" * 985)
     (folder / "a.jsonl").write_bytes(line * 20_000)

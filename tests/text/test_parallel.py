@@ -33,6 +33,7 @@ def test_packed_outcomes_come_out_as_they_went_in(preparer):
     assert str(unpacked[3]) == "broken"
 
 
+@pytest.mark.slow
 def test_a_pool_gives_what_one_process_gives_and_survives_its_worker(preparer):
     expected = [preparer.prepare(chunk) for chunk in CHUNKS]
     with PreparePool(1, "shipped") as pool:

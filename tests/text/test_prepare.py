@@ -85,6 +85,7 @@ def test_formulas_links_and_code_are_in_no_phrase(preparer):
     assert not [surface for surface in found if set(surface) & set("$@\\_(){}=") or "example" in surface]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -126,6 +127,7 @@ def test_a_long_sentence_is_cut_between_words(preparer):
     assert max(s.end - s.start for s in prepared.sentences) <= LONGEST_SENTENCE
 
 
+@pytest.mark.slow
 def test_a_long_document_keeps_its_offsets(preparer):
     document = Document("d", ("The heat pump works in cold countries. " * 20 + "\n\n") * 60)
     (prepared,) = preparer.prepare([document])
@@ -141,6 +143,7 @@ SNIPPETS = st.sampled_from(
 TEXTS = st.lists(st.one_of(SNIPPETS, st.text(max_size=8)), max_size=25).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(title=TEXTS, text=TEXTS)
 def test_offsets_hold_for_any_text(preparer, title, text):

@@ -50,6 +50,7 @@ def test_it_learns_from_clusters(whole):
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) / 2
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_path):
     def stop(stage, done, total):
         if stage.startswith("train") and done == 15:

@@ -54,6 +54,7 @@ def apart(vectors):
     return likeness[same].mean() - likeness[~same].mean()
 
 
+@pytest.mark.slow
 def test_it_learns_the_texts_by_heart(bundle, texts, tmp_path):
     made = train_documents(bundle, [texts], ORDER, home=tmp_path / "home")
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
@@ -65,6 +66,7 @@ def test_it_learns_the_texts_by_heart(bundle, texts, tmp_path):
     assert after > before + 0.2
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(bundle, texts, tmp_path):
     order = replace(ORDER, steps=30)
     whole = train_documents(bundle, [texts], order, home=tmp_path / "whole")

@@ -93,6 +93,7 @@ def trained(bundle, spans, home, **more):
     return train_bundle(bundle, Sources(mentions=(spans,)), order, home=home, **more)
 
 
+@pytest.mark.slow
 def test_it_learns_the_names_by_heart(bundle, spans, tmp_path):
     made = trained(bundle, spans, tmp_path / "home")
     assert made.scores["held_back"] > 0.9  # a coin finds half
@@ -104,6 +105,7 @@ def test_it_learns_the_names_by_heart(bundle, spans, tmp_path):
     assert likeness.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4]  # each is nearest to its other name
 
 
+@pytest.mark.slow
 def test_the_card_says_what_was_trained_and_how_phrases_are_pooled(bundle, spans, tmp_path):
     trained(bundle, spans, tmp_path / "home")
     made = Registry(tmp_path / "home").get("mine")
@@ -117,6 +119,7 @@ def test_the_card_says_what_was_trained_and_how_phrases_are_pooled(bundle, spans
     assert json.loads((made.folder / "training.json").read_text())["recipe"] == "phrase-bert"
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path):
     whole = trained(bundle, spans, tmp_path / "whole")
 

@@ -65,6 +65,7 @@ def test_it_learns_the_texts_by_heart(whole):
     assert losses[-1] < losses[0] / 5
 
 
+@pytest.mark.slow
 def test_the_weights_alone_can_be_learned(wide, texts, tmp_path):
     made = train_bundle(wide, Sources(corpus=(texts,)), replace(ORDER, whole=False), home=tmp_path)
     losses = losses_of(made)
@@ -73,6 +74,7 @@ def test_the_weights_alone_can_be_learned(wide, texts, tmp_path):
     assert set(names) == {"heads.keyphrases"}  # the encoder is as it was
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(whole, wide, texts, tmp_path):
     order, sources = ORDER, Sources(corpus=(texts,))
 

@@ -104,6 +104,7 @@ def test_example_has_a_space_between_sentences(nlp, treebank):
     assert [token.is_sent_start for token in eg.reference] == [True, False, False] * 2
 
 
+@pytest.mark.slow
 def test_train_learns_a_few_sentences_by_heart(treebank):
     sentences = read_conllu(treebank)
     nlp = new_pipeline(SMALL)
@@ -140,6 +141,7 @@ def test_evaluate_counts_what_is_right(nlp):
     assert scores["nominal_acc"] == 1.0  # but both are nouns
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_pipeline_that_the_preparer_can_use(treebank, tmp_path):
     for part in ("dev", "test"):
         (tmp_path / f"ewt-{part}.conllu.gz").write_bytes(treebank.read_bytes())

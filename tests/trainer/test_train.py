@@ -56,6 +56,7 @@ def test_it_learns_to_tell_a_masked_phrase_by_its_context(whole, bundle):
     assert not list((home / "training").iterdir())  # no rubbish is left
 
 
+@pytest.mark.slow
 def test_stopped_after_its_last_step_it_says_that_it_goes_on(bundle, spans, tmp_path):
     def stop(stage, done, total):
         if stage == "settle":
@@ -74,6 +75,7 @@ def test_stopped_after_its_last_step_it_says_that_it_goes_on(bundle, spans, tmp_
     assert "note: Goes on with a training whose 40 steps are made." in told
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_path):
     order, sources = ORDER, Sources(mentions=(spans,))
 
@@ -102,6 +104,7 @@ def stages_of(bundle, sources, order, home, **more):
     return seen
 
 
+@pytest.mark.slow
 def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_path):
     def stop(stage, done, total):
         if stage.startswith("train") and done == 2:
@@ -124,6 +127,7 @@ def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
     assert "tag" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
 
 
+@pytest.mark.slow
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     configure()
     order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
@@ -134,6 +138,7 @@ def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     assert "few_texts" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypatch):
     windows = [Window(CONTEXTS["heat pump"].format("heat pump"), ((43, 52),))]
     before = encoder_of(bundle, "torch-fp32", tmp_path).encode(windows)[0].document
@@ -148,6 +153,7 @@ def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypa
     assert likeness(10.0) > likeness(0.0) + 0.05
 
 
+@pytest.mark.slow
 def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
     def losses(name):
         order = Order(name, replace(CONFIG, steps=5, learning_rate=1e-3), threads=1)
@@ -176,6 +182,7 @@ def test_tagging_takes_no_more_processes_than_threads_are_allowed(bundle, tmp_pa
     assert seen == [3]
 
 
+@pytest.mark.slow
 def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
     def stages(order):
         seen = []

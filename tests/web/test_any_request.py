@@ -74,6 +74,7 @@ def check(answer, operation):
         assert set(answer.json()) >= {"title", "status", "detail", "request", "type"}
 
 
+@pytest.mark.slow
 @settings(any_of, max_examples=250)
 @given(data=st.data())
 def test_whatever_is_asked_the_answer_is_described(served, data):
@@ -87,6 +88,7 @@ def test_whatever_is_asked_the_answer_is_described(served, data):
     check(served.get(here, params=query), operation)
 
 
+@pytest.mark.slow
 @settings(any_of, max_examples=120)
 @given(target=st.sampled_from(TAKING_BODIES), body=BODIES | POSTED | st.lists(POSTED, max_size=3))
 def test_whatever_is_sent_the_answer_is_described(served, target, body):

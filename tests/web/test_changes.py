@@ -107,6 +107,7 @@ def test_what_cannot_be_a_document_is_refused_at_once(own, monkeypatch, document
     assert not kept(own)
 
 
+@pytest.mark.slow
 def test_an_uploaded_file_is_read_by_its_kind(client, own):
     file = {"file": ("../../Notes on tides.md", b"# Tides\n\nTides come twice a day.", "text/markdown")}
     assert posted(client, "/api/files", files=file)["result"]["new"] == 1
@@ -221,6 +222,7 @@ def test_a_task_that_fails_says_why(client, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_task_waits_while_somebody_else_writes(client, own):
     with Collection.open(home=own) as other, other.catalog.lock("main", "indexer index"):
         task = client.post("/api/retry").json()

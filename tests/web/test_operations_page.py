@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from lxml import html
 from web_pages import HTML, cells, finish, one, seen, send, send_file, text
 
@@ -16,6 +17,7 @@ def test_operations_show_runs_and_generations(web):
     assert "live" in text(one(tree, "//section[@aria-labelledby='generations']//tbody/tr"))
 
 
+@pytest.mark.slow
 def test_a_dead_letter_is_tried_again_by_a_form(client, own):
     send_file(client, "two.jsonl", b'{"id": "ok", "text": "Sea ice."}\n{broken\n')
     tree = seen(client, "/operations")
@@ -52,6 +54,7 @@ def test_dead_letters_are_dismissed_by_forms(client):
     assert [text(row) for row in rows] == ["two.jsonl, line 1", "two.jsonl, line 3"]
 
 
+@pytest.mark.slow
 def test_all_dead_letters_are_dismissed_after_a_question(client):
     send_file(client, "two.jsonl", b"{broken\n{broken\n{broken\n")
     tree = seen(client, "/operations")

@@ -59,6 +59,7 @@ def test_a_mended_upload_closes_the_letters_of_the_older_one_and_a_retry_keeps_i
     assert (text(client, "rev1"), text(client, "rev2")) == (TWO["text"], OTHER["text"])
 
 
+@pytest.mark.slow
 def test_the_newest_copy_of_a_name_is_tried_again_and_no_good_document_becomes_a_letter(client, own):
     upload(client, "bad.jsonl", ONE, BROKEN)
     upload(client, "bad.jsonl", TWO, BROKEN)
@@ -78,6 +79,7 @@ def test_an_upload_replaces_what_the_one_before_it_held(client):
     assert client.get("/api/status").json()["documents"]["done"] == 12 + 2
 
 
+@pytest.mark.slow
 def test_an_upload_that_replaces_documents_of_another_one_says_so(client):
     upload(client, "latin1.jsonl", ONE, OTHER)
     notes = upload(client, "other.jsonl", TWO, {"id": "rev9", "text": "Nine."})["result"]["notes"]
@@ -209,6 +211,7 @@ def names(own, monkeypatch):
     return own, Path("../home"), beside / "link"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "then"), [(0, 1), (1, 0), (0, 2), (2, 0)])
 def test_an_upload_has_one_place_however_the_home_is_called(names, own, first, then):
     """Regression: uploads under ``--home ../x`` replaced nothing of those under the path from the root on."""
@@ -222,6 +225,7 @@ def test_an_upload_has_one_place_however_the_home_is_called(names, own, first, t
         assert files(own) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [1, 2])
 def test_what_was_uploaded_before_homes_were_resolved_still_fits(names, own, name):
     with pytest.MonkeyPatch.context() as patch:
@@ -262,6 +266,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_kill_loses_nothing_and_mixes_no_versions(own, step):
     """Killed in the middle of the newer upload, before one of its steps; the next server goes on."""
@@ -283,6 +288,7 @@ def test_a_kill_loses_nothing_and_mixes_no_versions(own, step):
         assert client.get("/api/status").json()["documents"] == {"stored": 0, "mined": 0, "done": 13}
 
 
+@pytest.mark.slow
 def test_what_kills_every_server_becomes_a_letter_and_stops_nothing(own, monkeypatch):
     with Collection.open(home=own) as collection:
         waiting = collection.posted.receive(lambda path: path.write_bytes(lines(ONE)), name="notes.jsonl")
@@ -331,6 +337,7 @@ def test_what_waits_is_done_in_the_order_in_which_it_came(own):
     assert files(own) == []
 
 
+@pytest.mark.slow
 def test_what_waits_is_one_task_that_tells_of_each(own, monkeypatch):
     posted = Posted(own, "main")
     posted.receive(lambda path: path.write_bytes(lines(ONE)))
@@ -415,6 +422,7 @@ def test_tasks_name_what_they_are_about_and_posted_documents_their_ids(client):
     assert [task["documents"] for task in client.get("/api/tasks").json()] == [[], [], []]
 
 
+@pytest.mark.slow
 def test_dead_letters_are_dismissed(client, own):
     upload(client, "a.jsonl", ONE, BROKEN)
     upload(client, "b.jsonl", BROKEN, BROKEN)

@@ -36,6 +36,7 @@ def test_a_text_that_breaks_off_says_so_at_either_end(client):
     assert ends.endswith("are given.")  # a text that is shown to its end says nothing
 
 
+@pytest.mark.slow
 def test_a_condition_is_suggested_on_the_field_with_the_date(web, tmp_path):
     suggested = one(seen(web, "/"), "//input[@id='where']").get("placeholder")
     assert suggested == "date>=2020"  # the newest year
@@ -213,6 +214,7 @@ def test_an_id_leads_to_its_document(web):
     assert seen(web, "/?q=d99").xpath("//p[@class='note']") == []
 
 
+@pytest.mark.slow
 def test_until_the_encoder_is_there_documents_are_found_by_words(own, monkeypatch):
     there = threading.Event()
     encoder = WideHashEncoder()

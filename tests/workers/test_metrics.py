@@ -22,6 +22,7 @@ metrics.ENCODE_SECONDS.observe(2)
 """
 
 
+@pytest.mark.slow
 def test_the_sum_of_all_processes_is_shown():
     port = free_port()
     with shown(str(port)) as environment:

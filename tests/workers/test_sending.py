@@ -75,6 +75,7 @@ def test_a_batch_that_somebody_works_on_needs_no_message(catalog, sender):
     assert sender.sweep(catalog) == 1
 
 
+@pytest.mark.slow
 def test_what_the_broker_does_not_take_is_sent_later(catalog, tmp_path, capsys):
     away = Sender(load_settings(home=tmp_path, broker="redis://:secret@127.0.0.1:9/0"))
     (id_,) = cut(catalog, 1)
@@ -86,6 +87,7 @@ def test_what_the_broker_does_not_take_is_sent_later(catalog, tmp_path, capsys):
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", ["redis://127.0.0.1:9/0", "amqp://127.0.0.1:9//"])
 def test_a_broker_that_is_away_is_no_error_however_often_it_is_asked(catalog, tmp_path, broker):
     away = Sender(load_settings(home=tmp_path, broker=broker))
@@ -115,6 +117,7 @@ def test_one_message_at_a_time_asks_to_maintain(sender):
     assert sender.depth("maintain") == 1
 
 
+@pytest.mark.slow
 def test_the_worker_side_forks_nothing_and_loads_no_model_at_start() -> None:
     import subprocess
     import sys

@@ -130,6 +130,7 @@ def source(tmp_path):
     return written(tmp_path / "a.jsonl", articles(40))
 
 
+@pytest.mark.slow
 def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_path, monkeypatch):
     monkeypatch.setattr("indexer.pipeline.CHUNK", SMALL_CHUNK)
     with Collection.open(home=tmp_path / "alone") as alone:
@@ -141,6 +142,7 @@ def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_p
     assert collection.index([source]).nothing_changed
 
 
+@pytest.mark.slow
 def test_who_has_worked_before_works_on_the_generation_that_is_live_now(collection, source, tmp_path):
     collection.index([source], topics=3)
     recipe = Recipe(
@@ -199,6 +201,7 @@ def test_a_message_that_comes_twice_is_done_once(collection, source, tray, encod
     assert collection.catalog.run(collection.catalog.runs("main")[0].id).counts["mined"] == 3 * SMALL_CHUNK
 
 
+@pytest.mark.slow
 def test_a_text_that_changes_on_the_way_is_mined_as_it_is_in_the_end(collection, source, encoder):
     changes = deque(["when it is encoded"])
 
@@ -216,6 +219,7 @@ def test_a_text_that_changes_on_the_way_is_mined_as_it_is_in_the_end(collection,
     assert collection.document("d0003").document.text.startswith("Deep sea")
 
 
+@pytest.mark.slow
 def test_a_text_that_changed_between_prepare_and_encode_is_prepared_again(collection, source, monkeypatch):
     prepare = steps.STEPS["prepare"]
     changes = deque(["once"])
@@ -233,6 +237,7 @@ def test_a_text_that_changed_between_prepare_and_encode_is_prepared_again(collec
     assert collection.engine.info().mined == 40
 
 
+@pytest.mark.slow
 def test_a_document_that_is_removed_meanwhile_is_no_problem(collection, source, encoder):
     encoder.on_encode = lambda texts: collection.engine.delete(["d0007"])
     report = collection.index([source], topics=2)
@@ -240,6 +245,7 @@ def test_a_document_that_is_removed_meanwhile_is_no_problem(collection, source, 
     assert collection.dead_letters() == []
 
 
+@pytest.mark.slow
 def test_a_document_that_cannot_be_encoded_takes_no_other_with_it(collection, source, encoder):
     def refuse(texts):
         if any("unique0005" in text for text in texts):
@@ -257,6 +263,7 @@ def test_a_document_that_cannot_be_encoded_takes_no_other_with_it(collection, so
     assert collection.dead_letters() == []
 
 
+@pytest.mark.slow
 def test_a_dead_document_with_another_text_is_tried_again(collection, source, encoder, tmp_path):
     def refuse(texts):
         if any("unique0005" in text for text in texts):
@@ -271,6 +278,7 @@ def test_a_dead_document_with_another_text_is_tried_again(collection, source, en
     assert collection.dead_letters() == []
 
 
+@pytest.mark.slow
 def test_while_the_engine_is_away_batches_are_put_off_and_nothing_is_buried(collection, source, monkeypatch):
     away = deque([True] * 20)
     write = steps.write_chunk
@@ -287,6 +295,7 @@ def test_while_the_engine_is_away_batches_are_put_off_and_nothing_is_buried(coll
     assert not away
 
 
+@pytest.mark.slow
 def test_what_fails_again_and_again_is_divided_until_only_the_culprit_is_left(
     collection, source, monkeypatch
 ):
@@ -306,6 +315,7 @@ def test_what_fails_again_and_again_is_divided_until_only_the_culprit_is_left(
     assert "KeyError: 'a bug'" in letter.reason
 
 
+@pytest.mark.slow
 def test_a_document_that_kills_its_worker_is_buried_and_nothing_else(collection, source, tray, monkeypatch):
     """The worker is a thread of ours here, so its death is that it neither goes on nor gives back what it holds."""
     encode = steps.STEPS["encode"]
@@ -336,6 +346,7 @@ def test_a_document_that_kills_its_worker_is_buried_and_nothing_else(collection,
     assert "died of this document" in letter.reason
 
 
+@pytest.mark.slow
 def test_a_maintaining_worker_feeds_and_finishes_a_run_that_nobody_waits_for(collection, source, tray):
     report = collection.index([source], topics=3, wait=False)
     assert (report.left_to_workers, report.nothing_changed) == (40, False)
@@ -382,6 +393,7 @@ def test_a_run_that_a_worker_is_at_is_left_to_it(collection, source, tray):
     assert collection.catalog.renew_claim(claim)
 
 
+@pytest.mark.slow
 def test_a_second_signal_gives_the_batch_in_hand_back(collection, source, tray, monkeypatch):
     monkeypatch.setattr("workers.sending.CHUNK", 1)
     collection.index([source], wait=False)
@@ -433,6 +445,7 @@ def test_a_worker_that_looks_in_another_place_forgets_and_buries_nothing(
     assert "There is no collection" in collection.catalog.work("main").problems[0]
 
 
+@pytest.mark.slow
 def test_crew_says_so_when_nobody_works(collection, source, tray, monkeypatch, capsys):
     monkeypatch.setattr("workers.crew.LONELY", -1.0)
     stages = []

@@ -54,6 +54,7 @@ def test_every_process_runs_with_its_environment_and_is_told_to_stop(log, monkey
     assert sorted(lines(log)) == ["encode-1 1", "encode-2 2", "told", "told"]
 
 
+@pytest.mark.slow
 def test_at_the_end_it_says_what_it_waits_for(log, monkeypatch):
     monkeypatch.setattr("workers.supervisor.LOOK_EVERY", 0.02)
     monkeypatch.setattr("workers.supervisor.AT_ONCE", 0.2)

@@ -68,6 +68,7 @@ def work(collection: Collection, tray: Tray, *, stopping: bool = False) -> None:
     training.work(collection.settings, collection.catalog, tray, tray.messages.pop(0), lambda: stopping)
 
 
+@pytest.mark.slow
 def test_one_message_follows_the_other_until_it_is_done(collection, steps, monkeypatch):
     tray = Tray()
     monkeypatch.setattr(training, "Sender", lambda settings: tray)
@@ -120,6 +121,7 @@ def test_what_nobody_works_on_gets_a_message_again(collection, steps):
     assert tray.messages == [run]
 
 
+@pytest.mark.slow
 def test_what_no_worker_is_at_can_be_given_up(collection, steps):
     run = collection.begin_retrain(RetrainOptions()).run
     with (

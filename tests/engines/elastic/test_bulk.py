@@ -142,6 +142,7 @@ def test_patience_ends_with_what_is_left_to_write(stub: Stub, cluster: Cluster, 
     assert max(pauses) <= 15 * 1.5
 
 
+@pytest.mark.slow
 def test_progress_gives_the_patience_back(stub, cluster, pauses):
     """Sixty rows of which the server takes one at a time: each round is progress."""
     ids = [f"{number:02}" for number in range(60)]

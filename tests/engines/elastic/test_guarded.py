@@ -176,6 +176,7 @@ def test_what_they_remove_meanwhile_stays_removed_and_leaves_us_too(stub, docume
     assert enricher._catalog.count("main") == {"stored": 0, "mined": 0, "done": 1}
 
 
+@pytest.mark.slow
 def test_a_document_that_never_rests_is_left_to_the_next_run(stub, documents, enricher):
     numbers = iter(range(100))
     restless = meanwhile(stub, "n1", lambda: stub.put("n1", stub.rows["n1"] | {"price": next(numbers)}), 100)

@@ -64,6 +64,7 @@ def check(folder: Path) -> int:
         return topics.total()
 
 
+@pytest.mark.slow
 def test_a_writer_killed_again_and_again(tmp_path):
     """Each time it opens what the last one left behind."""
     chance = random.Random(11)
@@ -93,6 +94,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", MOMENTS.values(), ids=MOMENTS)
 @pytest.mark.parametrize("times", [1, 3])
 def test_killed_at_the_worst_moment(tmp_path, place, times):

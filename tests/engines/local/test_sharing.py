@@ -19,6 +19,7 @@ from indexer.engines.local import LocalEngine
 from tests.engines.local import writer
 
 
+@pytest.mark.slow
 def test_threads_search_while_one_writes(engine):
     """All documents of one call become visible together, with their vectors."""
     stop = threading.Event()
@@ -67,6 +68,7 @@ def test_threads_write_at_the_same_time(engine):
     assert engine.info().mentions == 20
 
 
+@pytest.mark.slow
 def test_processes_write_at_the_same_time(tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[3]); import writer; from pathlib import Path;"

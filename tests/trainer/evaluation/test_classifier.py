@@ -60,6 +60,7 @@ def made(number, seed):
     return Pairs(a, b, (a[:, 0] * b[:, 0] > 0).astype(np.intp))
 
 
+@pytest.mark.slow
 def test_classifiers_learn_what_a_threshold_cannot(monkeypatch):
     monkeypatch.setattr(classifier, "HIDDEN", 32)
     parts = {"train": made(600, 0), "dev": made(200, 1), "test": made(300, 2)}

@@ -49,6 +49,7 @@ def data(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_kinds_that_lie_apart_are_found(data):
     encoder = KindEncoder()
     found = evaluate_entities(data, encoders=[encoder], seeds=range(2)).as_json()

@@ -117,6 +117,7 @@ def test_a_strict_split_is_the_first_figure(written):
     assert "split_strict" in table.protocol
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

@@ -29,6 +29,7 @@ def test_recall_of_all_predictions():
     assert macro_recall([Predicted([], 0)], [frozenset()]).mean is None
 
 
+@pytest.mark.slow
 def test_a_file_is_scored_apart(tmp_path):
     path = tmp_path / "kp20k_test.jsonl"
     line = {

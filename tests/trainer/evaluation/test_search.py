@@ -120,6 +120,7 @@ def test_no_more_queries_than_asked_for():
 # -- the task -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_evaluate_search(data, tmp_path):
     shown = run("--data", data, "--json", "--home", tmp_path / "home")
     assert shown.exit_code == 0, shown.output
@@ -149,6 +150,7 @@ def test_a_file_without_titles_cannot_be_searched_so(tmp_path):
     assert "docs.jsonl: no document has a title" in shown.stderr
 
 
+@pytest.mark.slow
 def test_a_record_without_text_is_left_out(data, tmp_path):
     with data.open("a") as lines:
         lines.write('{"id": "x"}\n')

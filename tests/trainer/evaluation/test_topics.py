@@ -46,6 +46,7 @@ def run(*args):
     return CliRunner().invoke(main, ["evaluate", "topics", *map(str, args)])
 
 
+@pytest.mark.slow
 def test_agreement_by_hand():
     labels = ["a", "a", "b", "b"]
     assert topic_agreement(labels, ["1", "1", "2", "2"]).mean == pytest.approx(1.0)
@@ -55,6 +56,7 @@ def test_agreement_by_hand():
     assert topic_agreement(labels, ["1", "1", "2", None]).mean == pytest.approx(0.8)
 
 
+@pytest.mark.slow
 def test_evaluate_topics(tmp_path):
     data = write(tmp_path / "docs.jsonl")
     shown = run("--data", data, "--topics", 3, "--json", "--home", tmp_path / "home")
@@ -74,6 +76,7 @@ def test_evaluate_topics(tmp_path):
     assert not (tmp_path / "home" / "collections").exists()
 
 
+@pytest.mark.slow
 def test_without_labels_there_is_no_agreement(tmp_path):
     shown = run(
         "--data", write(tmp_path / "docs.jsonl", label=False), "--limit", 18, "--home", tmp_path / "home"

@@ -30,6 +30,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monkeypatch):
     told = []
     with monkeypatch.context() as patch:
@@ -45,6 +46,7 @@ def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monk
     assert [run.state for run in collection.history()] == ["finished"]
 
 
+@pytest.mark.slow
 def test_a_night_with_nothing_to_do_does_not_keep_it_from_going_on(collection, trained, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
@@ -79,6 +81,7 @@ def test_a_budget_that_was_enough_for_a_few_steps_is_told(collection, trained, m
     assert any("the budget was enough for 1 step." in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_only_another_network_is_timed(collection, trained, monkeypatch, tmp_path):
     monkeypatch.setattr(
         "trainer.retrain.judging.speed", lambda *_: 0.5
@@ -89,6 +92,7 @@ def test_only_another_network_is_timed(collection, trained, monkeypatch, tmp_pat
     assert collection.retrain(RetrainOptions()).verdict == "swapped"
 
 
+@pytest.mark.slow
 def test_a_changed_collection_begins_anew(collection, trained, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
@@ -105,6 +109,7 @@ def pausing(stage, done, total):
         raise Paused(f"Stopped at {stage}.")
 
 
+@pytest.mark.slow
 def test_workers_do_it_in_slices_of_one_run(collection, trained):
     begun = collection.begin_retrain(RetrainOptions())
     assert begun.verdict == "paused"
@@ -128,6 +133,7 @@ def test_workers_have_nothing_to_begin_in_an_unchanged_collection(collection, no
     assert (report.verdict, report.run) == ("nothing", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [EngineUnavailable, CatalogError])
 def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch, away):
     run = collection.begin_retrain(RetrainOptions()).run
@@ -139,6 +145,7 @@ def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch,
     assert collection.go_on_with_retrain(run, progress=no_progress).verdict == "swapped"
 
 
+@pytest.mark.slow
 def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monkeypatch):
     run = collection.begin_retrain(RetrainOptions()).run
     monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
@@ -147,6 +154,7 @@ def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monk
     assert collection.catalog.run(run).state == "failed"
 
 
+@pytest.mark.slow
 def test_a_catalog_that_goes_away_after_the_switch_costs_nothing(collection, trained, monkeypatch):
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:

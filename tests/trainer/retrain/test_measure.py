@@ -59,6 +59,7 @@ class Roomy(HashEncoder):
     window_tokens = 200
 
 
+@pytest.mark.slow
 def test_an_encoder_that_reads_contexts_finds_masked_phrases(probe: Probe) -> None:
     assert {one.phrase for one in probe.contexts} >= {"solar panel", "cell wall"}
     reader = measure(ByContext(), probe, topics=2, mask="[MASK]")
@@ -67,6 +68,7 @@ def test_an_encoder_that_reads_contexts_finds_masked_phrases(probe: Probe) -> No
     assert reader.context.shape == deaf.context.shape == (len(probe.contexts),)
 
 
+@pytest.mark.slow
 def test_shapes_and_ranges(probe: Probe) -> None:
     found = measure(Roomy(), probe, topics=2, mask="[MASK]")
     texts = len(probe.documents)
@@ -83,6 +85,7 @@ def test_shapes_and_ranges(probe: Probe) -> None:
     assert len(known) > 0
 
 
+@pytest.mark.slow
 def test_sentences_that_do_not_fit_are_not_measured(probe: Probe) -> None:
     class Narrow(Roomy):
         window_tokens = 8
@@ -99,6 +102,7 @@ def test_vectors_that_are_no_numbers_are_refused(probe: Probe) -> None:
         measure(Diverged(), probe, topics=2, mask="[MASK]")
 
 
+@pytest.mark.slow
 def test_speed_is_that_of_the_new_one_by_that_of_the_old(probe: Probe, monkeypatch) -> None:
     monkeypatch.setattr("trainer.retrain.measure.ROUNDS", 2)
     # Two chunks (60 texts, 32 at once), two rounds, old and new in turns: seconds of each.
@@ -108,11 +112,13 @@ def test_speed_is_that_of_the_new_one_by_that_of_the_old(probe: Probe, monkeypat
     assert speed(Roomy(), Roomy(), probe) == 2.0
 
 
+@pytest.mark.slow
 def test_a_collapsed_space_is_seen(probe: Probe) -> None:
     assert measure(Blind(), probe, topics=2, mask="[MASK]").likeness == pytest.approx(1.0)
     assert measure(Roomy(), probe, topics=2, mask="[MASK]").likeness < 0.7
 
 
+@pytest.mark.slow
 def test_the_same_again_is_the_same(probe: Probe) -> None:
     one, two = (measure(Roomy(), probe, topics=3, mask="[MASK]") for _ in range(2))
     assert (one.topic == two.topic).all()

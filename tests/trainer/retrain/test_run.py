@@ -29,6 +29,7 @@ def generations(collection: Collection) -> list[tuple[int, str]]:
     return [(one.number, one.state) for one in found]
 
 
+@pytest.mark.slow
 def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collection, trained):
     before = collection.catalog.live_fit("main").run
     report = collection.retrain(RetrainOptions())
@@ -46,6 +47,7 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
         assert changed.catalog.bundles("main")[0].parent == "minilm-phrases"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look_every", [0.0, 3_600.0])
 def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
     monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", look_every)
@@ -55,6 +57,7 @@ def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained
     assert collection.retrain(RetrainOptions(candidate="minilm-phrases", force=True)).replaced == 2
 
 
+@pytest.mark.slow
 def test_a_ranker_that_does_not_go_on_is_told(collection, trained, monkeypatch):
     rankers = {"minilm-phrases": object(), BASE: None}
     monkeypatch.setattr("trainer.retrain.run.read_ranker", lambda bundle: rankers[bundle.name])
@@ -62,6 +65,7 @@ def test_a_ranker_that_does_not_go_on_is_told(collection, trained, monkeypatch):
     assert note.startswith("Keyphrases are chosen without a ranker now: that of minilm-phrases ")
 
 
+@pytest.mark.slow
 def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(collection, trained, monkeypatch):
     catalog = collection.catalog
     run = catalog.start_run("main", "index", {})
@@ -82,6 +86,7 @@ def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(coll
     assert waited == [["live", "unfinished"]] * 2
 
 
+@pytest.mark.slow
 def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
     catalog = collection.catalog
     catalog.detach_run(catalog.start_run("main", "index", {}), {})
@@ -91,6 +96,7 @@ def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
     assert generations(collection) == [(1, "live"), (2, "unfinished")]
 
 
+@pytest.mark.slow
 def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no_better):
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
@@ -113,6 +119,7 @@ def made_anew(monkeypatch, trained) -> None:
     monkeypatch.setattr(Judge, "_measured", lambda _, b: BETTER if b.name.endswith("-pairs") else OLD)
 
 
+@pytest.mark.slow
 def test_another_machine_fetches_the_encoder_that_took_over(collection, made_anew):
     bundles = collection.settings.home / "bundles"
     report = collection.retrain(RetrainOptions(seed=1))
@@ -152,6 +159,7 @@ def test_with_other_limits_it_is_judged_again(collection, trained, monkeypatch):
     assert collection.retrain(RetrainOptions(dry_run=True)).verdict == "accepted"
 
 
+@pytest.mark.slow
 def test_a_dry_run_changes_nothing(collection, trained):
     report = collection.retrain(RetrainOptions(dry_run=True))
     assert report.verdict == "accepted"
@@ -228,6 +236,7 @@ def test_an_encoder_that_gives_no_numbers_is_refused_even_by_force(collection, t
     assert (report.verdict, report.reason) == ("refused", "The vectors of 'minilm-base' are no numbers.")
 
 
+@pytest.mark.slow
 def test_of_two_that_may_the_one_that_reads_contexts_better_takes_over(collection, trained, monkeypatch):
     def candidates(live, snapshot, wanted, *, home, progress):
         other = write_bundle(replace(live, name="other", window_tokens=99), home / "bundles" / "other")
@@ -241,6 +250,7 @@ def test_of_two_that_may_the_one_that_reads_contexts_better_takes_over(collectio
     assert collection.retrain(RetrainOptions()).bundle == BASE
 
 
+@pytest.mark.slow
 def test_after_a_rollback_an_unchanged_collection_is_not_swapped_again(collection, trained):
     collection.retrain(RetrainOptions())
     with Collection.open(home=collection.settings.home) as swapped:
@@ -261,6 +271,7 @@ def small_samples(monkeypatch):
     monkeypatch.setattr("indexer.analysis.drift.LEAST_DOCUMENTS", 6)
 
 
+@pytest.mark.slow
 def test_without_drift_nothing_is_trained_and_the_figures_are_told(
     collection, trained, tmp_path, small_samples
 ):
@@ -287,6 +298,7 @@ def test_drift_makes_it_train_once(collection, no_better, tmp_path, small_sample
 # -- candidates and labelled examples ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_candidate_is_judged_and_nothing_is_trained(collection, trained, tmp_path):
     report = collection.retrain(RetrainOptions(candidate=BASE, dry_run=True))
     assert (report.verdict, trained) == ("accepted", [])
@@ -294,6 +306,7 @@ def test_a_candidate_is_judged_and_nothing_is_trained(collection, trained, tmp_p
     assert generations(collection) == [(1, "kept"), (2, "live")]
 
 
+@pytest.mark.slow
 def test_a_candidate_may_lie_in_any_folder(collection, trained, tmp_path):
     folder = tmp_path / "mine"
     write_bundle(replace(Registry(collection.settings.home).get(BASE), window_tokens=99), folder)

@@ -100,6 +100,7 @@ def test_span_scores_by_hand():
     )
 
 
+@pytest.mark.slow
 def test_both_losses_are_learned_and_the_beam_writes_what_is_absent(bart, data):
     model = open_bart(bart)
     labelled = read_labelled([data], tagger="shipped")
@@ -125,6 +126,7 @@ def test_sequences_are_taken_apart():
     assert phrases_of(["heat pump; walls", "Heat Pumps ;; wall ; new"]) == ["heat pump", "walls", "new"]
 
 
+@pytest.mark.slow
 def test_a_bundle_carries_the_bart_and_writes_with_it(bundle, bart, data, tmp_path):
     home = tmp_path / "home"
     order = Order("written", bart=bart, steps=20, tagger="shipped", threads=1)

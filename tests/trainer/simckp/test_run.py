@@ -56,6 +56,7 @@ def small(bundle, tmp_path):
     return Registry(home).add(tmp_path / "base"), home
 
 
+@pytest.mark.slow
 def test_it_learns_a_handful_by_heart_and_the_bundle_uses_it(small, data):
     bundle, home = small
     made = train_simckp(bundle, lambda: encoder(bundle, home), [data], ORDER, home=home)
@@ -80,6 +81,7 @@ def test_it_learns_a_handful_by_heart_and_the_bundle_uses_it(small, data):
     assert len(found.phrases) > len(plain.phrases)  # parts of phrases, in the same pass
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_as_one_that_was_not(small, data, tmp_path):
     bundle, home = small
     whole = train_simckp(
@@ -107,6 +109,7 @@ def test_a_killed_training_ends_as_one_that_was_not(small, data, tmp_path):
     assert again.created == torn.created  # nothing is trained twice
 
 
+@pytest.mark.slow
 def test_a_ranker_without_its_vocabulary_is_refused(small, data):
     bundle, home = small
     made = train_simckp(bundle, lambda: encoder(bundle, home), [data], replace(ORDER, steps=2), home=home)
