@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from small_parts import PlainPreparer, WideHashEncoder
 from web_client import indexed, made, serving
@@ -30,10 +33,16 @@ def web(library):
         yield client
 
 
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory, small_parts):
+    """A home with 12 documents. For copying only."""
+    return indexed(tmp_path_factory.mktemp("twelve") / "home", made(12))
+
+
 @pytest.fixture
-def own(tmp_path, small_parts):
+def own(tmp_path, twelve):
     """A home of one's own with 12 documents."""
-    return indexed(tmp_path / "home", made(12))
+    return Path(shutil.copytree(twelve, tmp_path / "home"))
 
 
 @pytest.fixture
