@@ -288,15 +288,24 @@ def test_a_kill_loses_nothing_and_mixes_no_versions(own, step):
         assert client.get("/api/status").json()["documents"] == {"stored": 0, "mined": 0, "done": 13}
 
 
+def ended_while_read(collection, waiting, error, times):
+    """Begin to store something, so many times, and end as it is read."""
+
+    def end(*args, **kwargs):
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("indexer.runs.read", end)
+        for _ in range(times):
+            with pytest.raises(error):
+                collection.index_posted(waiting)
+
+
 @pytest.mark.slow
-def test_what_kills_every_server_becomes_a_letter_and_stops_nothing(own, monkeypatch):
+def test_what_kills_every_server_becomes_a_letter_and_stops_nothing(own):
     with Collection.open(home=own) as collection:
         waiting = collection.posted.receive(lambda path: path.write_bytes(lines(ONE)), name="notes.jsonl")
-        with monkeypatch.context() as patch:
-            patch.setattr("indexer.runs.read", killed)
-            for _ in range(3):
-                with pytest.raises(Killed):
-                    collection.index_posted(waiting)
+        ended_while_read(collection, waiting, Killed, 3)
         collection.posted.receive(lambda path: path.write_bytes(lines(OTHER)), name="other.jsonl")
     with serving(own) as client:
         (task,) = client.get("/api/tasks").json()
@@ -312,17 +321,10 @@ def test_what_kills_every_server_becomes_a_letter_and_stops_nothing(own, monkeyp
     assert files(own) == []
 
 
-def test_to_be_told_to_stop_is_no_death(own, monkeypatch):
-    def stopped(*args, **kwargs):
-        raise KeyboardInterrupt
-
+def test_to_be_told_to_stop_is_no_death(own):
     with Collection.open(home=own) as collection:
         waiting = collection.posted.receive(lambda path: path.write_bytes(lines(ONE)), name="notes.jsonl")
-        with monkeypatch.context() as patch:
-            patch.setattr("indexer.runs.read", stopped)
-            for _ in range(4):
-                with pytest.raises(KeyboardInterrupt):
-                    collection.index_posted(waiting)
+        ended_while_read(collection, waiting, KeyboardInterrupt, 4)
         assert collection.index_posted(waiting).new == 1
 
 
