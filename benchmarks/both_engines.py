@@ -18,15 +18,15 @@ from pathlib import Path
 
 from elasticsearch import Elasticsearch
 
-from indexer.batches import batches
 from indexer.collection import Collection
+from indexer.common import batches
 from indexer.engines.base import Engine, Filter
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.local import LocalEngine
-from indexer.finish import phrase_row
+from indexer.pipeline.finalize import phrase_row
 from indexer.records import MinedDocument
-from indexer.search import Mode, SearchResults, search
+from indexer.search.search import Mode, SearchResults, search
 
 PREFIX = "bench-both"
 QUERIES = 50

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from indexer.batches import batches
 from indexer.collection import Collection
+from indexer.common import batches
 
 SAME_VECTOR = 0.999  # cosine
 

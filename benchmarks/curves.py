@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from trainer.curve import draw_all
+from trainer.base.curve import draw_all
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ import numpy as np
 from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
-from indexer.batches import batches
 from indexer.collection import Collection
+from indexer.common import batches
 from indexer.engines.base import Engine
 
 INDEX = "bench-knn"

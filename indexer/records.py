@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.vectors import Floats
+from indexer.common import Floats
 
 Vector = NDArray[np.float32]  # unit length, [dims]
 MetaValue = str | int | float | bool | list[str]
@@ -91,7 +91,7 @@ class Mention:
 class Prepared:
     """What `prepare` knows of a document: offsets only, in order of appearance.
 
-    `parts` are ranges that are no candidates of their own but may be keyphrases; see `indexer.text.spans`.
+    `parts` are ranges that are no candidates of their own but may be keyphrases; see `indexer.text.subspans`.
     """
 
     sentences: tuple[Sentence, ...]
@@ -109,7 +109,7 @@ class EncodedDocument:
         vectors: float32 [phrases, dims], the mean over the mentions of each phrase, unit length.
         attention: float32 [phrases], attention received, summed over the mentions of each phrase
             (SEKE 2022, equations 9 to 11).
-        relevance: float32 [phrases], how well each speaks for the document; see `indexer.encoding.Encoder.relevance`.
+        relevance: float32 [phrases], how well each speaks for the document; see `indexer.protocols.Encoder.relevance`.
         sentences: The sentence of each phrase's first mention.
         own: float32 [phrases], the share of its mentions that are candidates of their own, not parts of longer ones.
     """

@@ -22,11 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from indexer.encoding import Encoding, Window
 from indexer.errors import BackendUnavailable
 from indexer.log import get_logger
-from models.backends import Floats
-from models.backends.make import make_backend
+from indexer.protocols import Encoding, Window
+from models.backends import Floats, make_backend
 from models.bundle import Bundle
 from models.encoder import WindowEncoder
 from models.hardware import cpu_model, has_gpu, multiplies_bfloat16

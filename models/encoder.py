@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexer.analysis.ranker import Ranker
-from indexer.encoding import Encoding, Window
+from indexer.keyphrases.ranker import Ranker
+from indexer.protocols import Encoding, Window
 from models.backends import Backend, Batch, Floats, Ints, Output
 from models.bundle import Bundle
 from models.pooling import Span, normalised, pool, sums, touched
@@ -23,7 +23,7 @@ MENTION_PIECES = 30  # of an entity, at most; LUKE's tokenizer cuts there too
 
 
 class WindowEncoder:
-    """Implements `indexer.encoding.Encoder` over any backend. Thread-safe for reading.
+    """Implements `indexer.protocols.Encoder` over any backend. Thread-safe for reading.
 
     Args:
         ranker: What the bundle has learned of keyphrases; None does without.
@@ -90,7 +90,7 @@ class WindowEncoder:
         return [encodings[at] for at in range(len(windows))]
 
     def relevance(self, phrases: Floats, document: Floats) -> Floats:
-        """How well phrases speak for their text; see `indexer.encoding.Encoder`."""
+        """How well phrases speak for their text; see `indexer.protocols.Encoder`."""
         if self._weights is not None:
             document = np.asarray(self._weights.T @ document, np.float32)
         found: Floats = phrases @ document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.backends.make import make_backend
+from models.backends import make_backend
 from models.bundle import Bundle
 from models.calibrate import chosen_backend
 from models.encoder import WindowEncoder

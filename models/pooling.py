@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from indexer.encoding import Encoding
+from indexer.protocols import Encoding
 from models.backends import Floats
 from models.tokens import Pieces
 

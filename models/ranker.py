@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.analysis.absent import vocabulary
-from indexer.analysis.ranker import DualEncoder, Ranker, Recombined
 from indexer.errors import BundleIncompatible
+from indexer.keyphrases.absent import vocabulary
+from indexer.keyphrases.ranker import DualEncoder, Ranker, Recombined
 from indexer.records import Document
 from indexer.text import stemmed
 from models.bundle import Bundle
@@ -52,7 +52,7 @@ def _generator(bundle: Bundle) -> Callable[[Document], Sequence[Recombined]] | N
     """The decoder of a bundle that has one."""
     if bundle.base_config.get("model_type") != "bart":
         return None
-    from models.generator import Generator  # which loads torch
+    from models.torch.generator import Generator  # which loads torch
 
     return Generator(bundle)
 

@@ -32,16 +32,16 @@ def taggers_are_loaded_once() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def small_training() -> Iterator[None]:
     """For a tiny network few pairs and texts in each step, tagging in this process, and no picture."""
-    from indexer.text.parallel import PreparePool
+    from indexer.text.pool import PreparePool
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trainer.train.BATCH", 32)
-        patch.setattr("trainer.train.KEPT_TEXTS", 120)
-        patch.setattr("trainer.train.WINDOWS", 40)
-        patch.setattr("trainer.work.draw", lambda steps, path: path.touch())
-        patch.setattr("trainer.uctopic.KEEP_DOCUMENTS", 8)
-        patch.setattr("trainer.ccl.ANCHORS", 8)
-        patch.setattr("trainer.mining.PreparePool", lambda workers, tagger: PreparePool(0, tagger))
+        patch.setattr("trainer.base.train.BATCH", 32)
+        patch.setattr("trainer.base.train.KEPT_TEXTS", 120)
+        patch.setattr("trainer.base.train.WINDOWS", 40)
+        patch.setattr("trainer.base.job.draw", lambda steps, path: path.touch())
+        patch.setattr("trainer.uctopic.recipe.KEEP_DOCUMENTS", 8)
+        patch.setattr("trainer.uctopic.ccl.ANCHORS", 8)
+        patch.setattr("trainer.base.corpus.PreparePool", lambda workers, tagger: PreparePool(0, tagger))
         yield
 
 

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from indexer.analysis.ranker import Ranker
-from indexer.encoding import Encoding, Window
-from indexer.vectors import Floats, unit
+from indexer.common import Floats, unit
+from indexer.keyphrases.ranker import Ranker
+from indexer.protocols import Encoding, Window
 
 WORD = re.compile(r"\w+")
 
 
 class HashEncoder:
-    """Implements `indexer.encoding.Encoder`. A word is a word piece; a word receives attention by its length."""
+    """Implements `indexer.protocols.Encoder`. A word is a word piece; a word receives attention by its length."""
 
     dims = 16
     window_tokens = 24

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hash_encoder import HashEncoder
 
 from indexer.records import Mention, Prepared, Sentence
-from indexer.text.forms import normal_form
-from indexer.text.plain import plain_candidates, plain_sentences
+from indexer.text.normal_forms import normal_form
+from indexer.text.untagged import plain_candidates, plain_sentences
 
 
 class WideHashEncoder(HashEncoder):

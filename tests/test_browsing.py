@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indexer.browsing import FieldKinds, field_kinds, near_topics, timeline, within
 from indexer.engines.base import Filter, Ranking, SearchAnswer
 from indexer.engines.local import LocalEngine
 from indexer.errors import QueryError
 from indexer.records import Document, Topic
+from indexer.search.browse import (
+    FieldKinds,
+    field_kinds,
+    near_topics,
+    timeline,
+    within,
+)
 
 
 class Counted:

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from indexer.cli import main
 from indexer.settings import Settings
-from workers.health import working
 from workers.queues import QUEUES
+from workers.supervisor import working
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from indexer.errors import NotFound
 def collection(tmp_path, monkeypatch):
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     with Collection.open(home=tmp_path / "home") as found:
         found.index([written(tmp_path / "docs.jsonl", made())], topics=3)
@@ -60,7 +60,8 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(
     "step",
-    ["pipeline.Pipeline.finish", "finish.Finisher._consolidate", "finish.Finisher._write_topics",
+    ["pipeline.run.Pipeline.finish", "pipeline.finalize.Finisher._consolidate",
+     "pipeline.finalize.Finisher._write_topics",
      "catalog.ledger.Ledger.forget"],
 )  # fmt: skip
 def test_a_delete_that_was_killed_goes_on_when_it_is_called_again(collection, step):

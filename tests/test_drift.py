@@ -11,11 +11,11 @@ from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
 from small_reports import made, write
 
-from indexer import drift
-from indexer.analysis.drift import Sign, Signs
 from indexer.collection import Collection
-from indexer.drift import Drift, measure
-from indexer.limits import DriftLimits
+from indexer.pipeline import drift_check
+from indexer.pipeline.drift_check import Drift, measure
+from indexer.settings import DriftLimits
+from indexer.topics.drift import Sign, Signs
 
 More = Callable[[list[dict[str, Any]]], None]
 
@@ -26,10 +26,10 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coll
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
-    monkeypatch.setattr("indexer.analysis.drift.LEAST_DOCUMENTS", 6)
-    monkeypatch.setattr(drift, "REFERENCE", 18)
-    monkeypatch.setattr(drift, "EACH", 6)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.topics.drift.LEAST_DOCUMENTS", 6)
+    monkeypatch.setattr(drift_check, "REFERENCE", 18)
+    monkeypatch.setattr(drift_check, "EACH", 6)
     with Collection.open(home=tmp_path / "home") as opened:
         opened.index([write(tmp_path / "docs.jsonl", made())], topics=3)
         yield opened
@@ -73,7 +73,7 @@ def test_a_few_more_documents_are_not_measured_again(
 ) -> None:
     more(made(42)[30:])
     with monkeypatch.context() as patch:
-        patch.setattr(drift, "compare", lambda *_: pytest.fail("13 are not a tenth more than 12"))
+        patch.setattr(drift_check, "compare", lambda *_: pytest.fail("13 are not a tenth more than 12"))
         more(made(43)[42:])
         assert collection.status().drift.new == 12
     more(made(44)[43:])

@@ -13,12 +13,12 @@ from test_succession import OtherEncoder
 from theft import steal_locks
 from user_index import OPTIONS, UserIndexInMemory
 
-from indexer.analysis.finders import Asked
 from indexer.collection import Collection
-from indexer.engines.opening import open_generations
-from indexer.enriching import Enriching
+from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError, EngineUnavailable
-from indexer.succession import Recipe, Succession
+from indexer.pipeline.next_generation import Recipe, Succession
+from indexer.runs.enrich_watch import Enriching
+from indexer.topics.models.registry import Asked
 
 ENCODERS = {"minilm-phrases": HashEncoder, "minilm-base": OtherEncoder}
 
@@ -36,9 +36,9 @@ def index(monkeypatch) -> UserIndexInMemory:
 def collection(tmp_path, index, monkeypatch) -> Iterator[Collection]:
     monkeypatch.setattr("models.load.load_encoder", lambda name, **_: ENCODERS[name]())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("indexer.collection.base.LOOK_EVERY", 0.0)
     with Collection.open(home=tmp_path / "home") as opened:
         yield opened
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer import exports
 from indexer.errors import InputError, QueryError, SettingsError
+from indexer.export import tables
 
 ROWS = [
     {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "named_by_hand": True, "phrases": ["sea ice", "tides"],
@@ -21,9 +21,9 @@ ROWS = [
 
 
 def test_csv_is_read_back():
-    text = b"".join(exports.as_csv(ROWS, exports.TOPIC_COLUMNS)).decode("utf-8-sig")
+    text = b"".join(tables.as_csv(ROWS, tables.TOPIC_COLUMNS)).decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text))) == [
-        list(exports.TOPIC_COLUMNS),
+        list(tables.TOPIC_COLUMNS),
         ["a", 'x, "y"\nz', "2", "True", "sea ice; tides", "2019", "0.4", "0.1", "3.0", "True"],
         ["b", "-5", "1", "False", "", "", "", "", "", ""],
     ]
@@ -35,30 +35,30 @@ def test_csv_is_read_back():
      ("a=b", "a=b"), (-3, "-3"), (None, ""), (["=a", "b"], "'=a; b"), ("a\0b", "ab")],
 )  # fmt: skip
 def test_what_a_spreadsheet_would_run_begins_with_a_quote(value, cell):
-    text = b"".join(exports.as_csv([{"x": value}], ["x", "y"])).decode("utf-8-sig")
+    text = b"".join(tables.as_csv([{"x": value}], ["x", "y"])).decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text)))[1] == [cell, ""]
 
 
 def test_csv_begins_with_the_mark_of_utf_8_and_nothing_else_does():
-    assert next(iter(exports.as_csv(ROWS, ["id"]))) == b"\xef\xbb\xbf"
-    assert next(iter(exports.as_jsonl(ROWS, ["id"]))).startswith(b"{")
+    assert next(iter(tables.as_csv(ROWS, ["id"]))) == b"\xef\xbb\xbf"
+    assert next(iter(tables.as_jsonl(ROWS, ["id"]))).startswith(b"{")
 
 
 def test_columns_for_people_come_first():
-    assert exports.hit_columns(["subject", "published"], "published") == (
+    assert tables.hit_columns(["subject", "published"], "published") == (
         "title", "meta.published", "topics", "keyphrases", "beginning", "id",
         "rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source", "meta.subject",
     )  # fmt: skip
 
 
 def test_the_beginning_of_a_text_is_a_line_cut_at_a_word():
-    assert exports.beginning("Sea ice\n\nmelts.", 20) == "Sea ice melts."
-    assert exports.beginning("Sea ice melts in summer.", 16) == "Sea ice melts …"
-    assert exports.beginning("ice" * 100, 10) == "iceiceicei …"
+    assert tables.beginning("Sea ice\n\nmelts.", 20) == "Sea ice melts."
+    assert tables.beginning("Sea ice melts in summer.", 16) == "Sea ice melts …"
+    assert tables.beginning("ice" * 100, 10) == "iceiceicei …"
 
 
 def test_json_lines_have_what_there_is():
-    lines = b"".join(exports.as_jsonl([{"a": 1, "b": "ä"}, {"a": 2}], ["a", "b"])).decode().splitlines()
+    lines = b"".join(tables.as_jsonl([{"a": 1, "b": "ä"}, {"a": 2}], ["a", "b"])).decode().splitlines()
     assert [json.loads(line) for line in lines] == [{"a": 1, "b": "ä"}, {"a": 2}]
 
 
@@ -71,7 +71,7 @@ def test_rows_are_not_held():
             seen.append(i)
             yield {"x": "y" * 100}
 
-    parts = iter(exports.as_csv(rows(), ["x"]))
+    parts = iter(tables.as_csv(rows(), ["x"]))
     assert [next(parts), next(parts)][0] == b"\xef\xbb\xbf"
     assert 0 < len(seen) < 1_000
 
@@ -83,12 +83,12 @@ def test_parquet_keeps_types_and_makes_text_of_mixed_fields():
         {"id": "b", "meta.year": ["p", "q"]},
     ]
     columns = ("id", "score", "topics", "meta.year")
-    table = parquet.read_table(io.BytesIO(b"".join(exports.as_parquet(rows, columns))))
+    table = parquet.read_table(io.BytesIO(b"".join(tables.as_parquet(rows, columns))))
     assert table.to_pylist() == [
         {"id": "a", "score": 0.5, "topics": ["x"], "meta.year": "2014"},
         {"id": "b", "score": None, "topics": None, "meta.year": "p; q"},
     ]
-    topics = parquet.read_table(io.BytesIO(b"".join(exports.as_parquet(ROWS, exports.TOPIC_COLUMNS))))
+    topics = parquet.read_table(io.BytesIO(b"".join(tables.as_parquet(ROWS, tables.TOPIC_COLUMNS))))
     assert topics.to_pylist() == ROWS
 
 
@@ -111,15 +111,15 @@ def test_parquet_keeps_types_and_makes_text_of_mixed_fields():
 def test_parquet_keeps_the_type_that_all_values_of_a_field_have(values, kind, read):
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = ({"id": str(i), "meta.x": value} for i, value in enumerate(values))
-    table = parquet.read_table(io.BytesIO(b"".join(exports.as_parquet(rows, ["id", "meta.x"]))))
+    table = parquet.read_table(io.BytesIO(b"".join(tables.as_parquet(rows, ["id", "meta.x"]))))
     assert str(table.schema.field("meta.x").type) == kind
     assert table.column("meta.x").to_pylist() == read
 
 
 def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("indexer.exports.find_spec", lambda name: None)
+    monkeypatch.setattr("indexer.export.tables.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="pyarrow") as caught:
-        exports.as_parquet([], ["a"])
+        tables.as_parquet([], ["a"])
     assert caught.value.hint == "pip install 'indexer[parquet]'"
 
 
@@ -129,15 +129,15 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
         raise KeyError
 
     with pytest.raises(KeyError):
-        exports.save(tmp_path / "a.csv", parts())
+        tables.save(tmp_path / "a.csv", parts())
     assert list(tmp_path.iterdir()) == []
-    exports.save(tmp_path / "a.csv", [b"all", b" of it"])
+    tables.save(tmp_path / "a.csv", [b"all", b" of it"])
     assert (tmp_path / "a.csv").read_text() == "all of it"
     with pytest.raises(InputError, match="cannot be written"):
-        exports.save(tmp_path / "no" / "a.csv", [])
+        tables.save(tmp_path / "no" / "a.csv", [])
 
 
 def test_kinds_are_told_by_the_name():
-    assert exports.writer_for(Path("A.CSV")) is exports.as_csv
+    assert tables.writer_for(Path("A.CSV")) is tables.as_csv
     with pytest.raises(QueryError, match=r"must end in \.csv, \.jsonl, \.parquet"):
-        exports.writer_for(Path("a.xlsx"))
+        tables.writer_for(Path("a.xlsx"))

@@ -21,12 +21,12 @@ from small_parts import PlainPreparer
 from small_reports import made, write
 from test_succession import OtherEncoder
 
-from indexer.analysis.finders import Asked
 from indexer.collection import Collection
-from indexer.engines.opening import open_generations
+from indexer.engines.registry import open_generations
 from indexer.errors import BundleMissing, CatalogError, NotFound
-from indexer.rollback import RollbackReport
-from indexer.succession import Recipe, Succession, remove_generation
+from indexer.pipeline.next_generation import Recipe, Succession, remove_generation
+from indexer.runs.rollback import RollbackReport
+from indexer.topics.models.registry import Asked
 
 OLD, NEW = "minilm-phrases", "minilm-base"  # bundles: their names alone count here
 ENCODERS = {OLD: HashEncoder, NEW: OtherEncoder}
@@ -75,7 +75,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr("models.load.load_encoder", lambda bundle, **_: ENCODERS[bundle]())
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
 
 
 ELASTIC = pytest.param("9.2", marks=needs("elasticsearch-9.2"))
@@ -333,17 +333,17 @@ def test_nobody_goes_back_while_a_retrain_or_workers_are_at_it(local):
 
 BEFORE, AFTER = "before", "after"
 STEPS = [  # where the process dies, and which generation is live then
-    ("indexer.succession:Catalog.record", BEFORE, 2),
-    ("indexer.rollback:hand_over_names", BEFORE, 2),
-    ("indexer.rollback:Catalog.plan_turn", BEFORE, 2),
-    ("indexer.rollback:Catalog.plan_turn", AFTER, 2),
+    ("indexer.pipeline.next_generation:Catalog.record", BEFORE, 2),
+    ("indexer.runs.rollback:hand_over_names", BEFORE, 2),
+    ("indexer.runs.rollback:Catalog.plan_turn", BEFORE, 2),
+    ("indexer.runs.rollback:Catalog.plan_turn", AFTER, 2),
     ("GENERATIONS.switch", AFTER, 1),
-    ("indexer.succession:Catalog.turn", AFTER, 1),
-    ("indexer.pipeline:write_chunk", BEFORE, 1),
-    ("indexer.pipeline:write_chunk", AFTER, 1),
-    ("indexer.pipeline:Pipeline.finish", BEFORE, 1),
-    ("indexer.finish:Finisher._mark_done", BEFORE, 1),
-    ("indexer.rollback:Catalog.finish_run", BEFORE, 1),
+    ("indexer.pipeline.next_generation:Catalog.turn", AFTER, 1),
+    ("indexer.pipeline.run:write_chunk", BEFORE, 1),
+    ("indexer.pipeline.run:write_chunk", AFTER, 1),
+    ("indexer.pipeline.run:Pipeline.finish", BEFORE, 1),
+    ("indexer.pipeline.finalize:Finisher._mark_done", BEFORE, 1),
+    ("indexer.runs.rollback:Catalog.finish_run", BEFORE, 1),
 ]
 GENERATIONS = {
     "local": "indexer.engines.local.generations:LocalGenerations",
@@ -427,7 +427,7 @@ def test_ctrl_c_while_mining_is_gone_on_with(local, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("indexer.pipeline.write_chunk", interrupted)
+        patch.setattr("indexer.pipeline.run.write_chunk", interrupted)
         with pytest.raises(KeyboardInterrupt):
             local.back()
     report = local.back()

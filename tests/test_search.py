@@ -3,12 +3,17 @@ from hash_encoder import HashEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer import wording
 from indexer.engines.base import Clause, Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import QueryError
+from indexer.export import formatting
 from indexer.records import Document, Keyphrase, MinedDocument, Place, Topic, TopicWeight, phrase_id
-from indexer.search import parse_filter, parse_words, scan, search
+from indexer.search.search import (
+    parse_filter,
+    parse_words,
+    scan,
+    search,
+)
 
 TEXTS = {
     "d1": "the solar wind reaches the earth",
@@ -284,12 +289,14 @@ def test_beside_words_the_nearest_hundred_are_listed(crowd, encoder):
 
 
 def test_a_scan_tells_by_what_each_document_was_found(crowd, encoder, monkeypatch):
-    monkeypatch.setattr("indexer.search.DEEPEST", 150)  # what comes later is read from the scan by words
+    monkeypatch.setattr(
+        "indexer.search.search.DEEPEST", 150
+    )  # what comes later is read from the scan by words
     hits = list(scan(crowd, "solar wind", mode="both", encoder=encoder))
     assert len(hits) == 200
     assert [hit.rank for hit in hits] == list(range(1, 201))
     assert sum("meaning" in hit.found_by for hit in hits) == 100
-    monkeypatch.setattr("indexer.search.NEAREST", 30)
+    monkeypatch.setattr("indexer.search.search.NEAREST", 30)
     assert len(list(scan(crowd, "solar", mode="meaning", encoder=encoder))) == 30
     assert all(hit.found_by == {} for hit in scan(crowd, "", mode="both", encoder=encoder))
 
@@ -327,7 +334,7 @@ def test_where_no_document_has_the_words_everything_is_counted(crowd, engine, en
     ],
 )
 def test_what_was_found_is_said_in_words(crowd, encoder, query, mode, said):
-    assert wording.found(search(crowd, encoder, query, mode=mode, facets=())) == said
+    assert formatting.found(search(crowd, encoder, query, mode=mode, facets=())) == said
 
 
 def test_under_filters_it_is_said_of_which_the_nearest_are(engine, encoder):
@@ -335,12 +342,12 @@ def test_under_filters_it_is_said_of_which_the_nearest_are(engine, encoder):
     later = [parse_filter("year>=2001")]
     found = search(engine, encoder, "tax", filters=later)
     assert (
-        wording.found(found)
+        formatting.found(found)
         == "1 document with the word; of the others under the filters, the 2 nearest in meaning"
     )
-    assert wording.found(found, "in x").endswith("; of the others in x, the 2 nearest in meaning")
+    assert formatting.found(found, "in x").endswith("; of the others in x, the 2 nearest in meaning")
     words = search(engine, encoder, "tax", mode="words", filters=later)
-    assert wording.found(words) == "1 document with the word"
+    assert formatting.found(words) == "1 document with the word"
 
 
 def test_filters_hold_in_every_mode(engine, encoder):

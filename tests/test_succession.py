@@ -13,13 +13,13 @@ from hash_encoder import HashEncoder
 from small_reports import made, write
 from theft import steal_locks
 
-from indexer.analysis.finders import Asked
 from indexer.catalog import Catalog
 from indexer.collection import Collection
+from indexer.common import Floats
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable
-from indexer.succession import Recipe, Succession, complete
-from indexer.vectors import Floats
+from indexer.pipeline.next_generation import Recipe, Succession, complete
+from indexer.topics.models.registry import Asked
 
 
 class OtherEncoder(HashEncoder):
@@ -96,7 +96,7 @@ def test_topics_and_names_survive_another_encoder(collection):
 def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
     encoders = {"minilm-base": OtherEncoder()}
     monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
-    monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("indexer.collection.base.LOOK_EVERY", 0.0)
     id_ = collection.search("", mode="words").hits[0].stored.document.id
     text = collection.document(id_).document.content
     with closing(succession(collection)) as following:
@@ -113,7 +113,7 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
 def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
     id_ = collection.topics()[0].id
     monkeypatch.setattr(
-        "indexer.collection.opened.LOOK_EVERY", 3_600.0
+        "indexer.collection.base.LOOK_EVERY", 3_600.0
     )  # nobody has looked for another generation
     with closing(succession(collection)) as following:
         following.take_over(following.build(Asked(number=3)))
@@ -239,7 +239,7 @@ def test_a_leftover_of_another_bundle_is_removed(collection):
 
 
 def test_killed_after_the_switch_the_catalog_is_told_later(collection, monkeypatch):
-    monkeypatch.setattr("indexer.succession.complete", lambda *_: False)
+    monkeypatch.setattr("indexer.pipeline.next_generation.complete", lambda *_: False)
     with closing(succession(collection)) as following:
         following.take_over(following.build(Asked(number=3)))
     assert collection.catalog.live_fit("main").run != following._run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from indexer.engines.base import Counted, Filter, Ranking, SearchAnswer
-from indexer.trends import newest, topic_trends, trend
+from indexer.search.trends import newest, topic_trends, trend
 
 
 class Dated:

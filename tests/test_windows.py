@@ -6,9 +6,9 @@ from hash_encoder import HashEncoder
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexer.common import unit
+from indexer.pipeline.windows import encode_documents
 from indexer.records import Document, Mention, Prepared, Sentence
-from indexer.vectors import unit
-from indexer.windows import encode_documents
 
 
 def prepare(document: Document, words: int = 7) -> Prepared:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from fastapi.testclient import TestClient
 
 from indexer.collection import Collection
-from indexer.keys import Keys
+from indexer.web.api_keys import Keys
 from indexer.web.app import make_app
-from indexer.web.served import ServedCollection
+from indexer.web.shared import ServedCollection
 
 HERE = "http://localhost"
 SUBJECTS = {

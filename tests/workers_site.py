@@ -17,7 +17,7 @@ from services.ports import wait_until
 
 from indexer.collection import Collection
 from indexer.engines.base import Clause, SearchRequest, WordQuery
-from indexer.pipeline import RunReport
+from indexer.pipeline.run import RunReport
 from indexer.settings import Settings, load_settings
 
 TESTS = Path(__file__).parent

@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 from indexer.log import configure, get_logger
 from indexer.settings import Settings, load_settings
 from workers.app import make_app
-from workers.maintaining import ticking
+from workers.maintenance import ticking
+from workers.messages import Sender
 from workers.queues import Queue, name_of
 from workers.resources import Resources
 from workers.schedule import beating
-from workers.sending import Sender
 from workers.tasks import add_tasks
 
 WATCH_EVERY = 1.0  # seconds

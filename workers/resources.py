@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from indexer.analysis.ranker import Ranker
 from indexer.catalog import Catalog
-from indexer.encoding import Encoder
 from indexer.engines.base import Engine
-from indexer.engines.opening import open_engine
+from indexer.engines.registry import open_engine
 from indexer.errors import InputError
+from indexer.keyphrases.ranker import Ranker
+from indexer.protocols import Encoder
 from indexer.records import Document, Prepared
 from indexer.settings import Settings
 from workers.queues import Queue
@@ -43,7 +43,7 @@ class Resources:
         Raises:
             NotFound: There is none; perhaps this worker looks in another place than the one who sent the batch.
         """
-        from models.fetching import fetch
+        from models.catalog_files import fetch
         from models.registry import Registry
 
         key = (collection, bundle)
@@ -78,7 +78,7 @@ class Resources:
 
     def prepare(self, tagger: str, documents: Sequence[Document]) -> list[Prepared | InputError]:
         """Sentences and candidates of documents."""
-        from indexer.text.parallel import prepare_here
+        from indexer.text.pool import prepare_here
 
         return prepare_here(tagger, documents, alone=self._only_tags)
 

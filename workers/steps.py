@@ -12,19 +12,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from indexer import metrics
 from indexer.catalog import Catalog, Letter
 from indexer.catalog.batches import LEASE, Claim, Outcome
 from indexer.catalog.entries import BatchState, Candidate
 from indexer.errors import CatalogError, IndexerError, InputError
 from indexer.log import get_logger
-from indexer.mining import encode_chunk, load, mined, write_chunk
-from indexer.pipeline import problem_letters
+from indexer.pipeline import metrics
+from indexer.pipeline.run import problem_letters
+from indexer.pipeline.steps import (
+    encode_chunk,
+    load,
+    mined,
+    write_chunk,
+)
 from indexer.records import Document, Mention, Prepared, Sentence
-from indexer.text.forms import normal_form
-from workers.patience import insist, put_off
+from indexer.text.normal_forms import normal_form
+from workers.messages import Message, messages
 from workers.resources import Resources
-from workers.sending import Message, messages
+from workers.retry import insist, put_off
 
 # A worker may be killed for reasons that have nothing to do with the document: once is no proof.
 MOST_DEATHS = 2

@@ -1,4 +1,10 @@
-"""Starts worker processes, starts those again that died, and stops them gracefully."""
+"""Starts worker processes, starts those again that died, and stops them gracefully.
+
+Whether the workers of this container may be at work: ``python -m workers.supervisor`` exits with 0. For health checks.
+
+A worker that waits for a broker or a catalog that is away is not ill: it goes on by itself. So this asks whether the
+supervisor's processes are there, and not whether they have anything to do.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from indexer.log import get_logger
 from workers.queues import Process
@@ -135,3 +142,20 @@ class Supervisor:
         """Those that have not ended, by name."""
         there = {place.process.name: place.running for place in self._places if place.running is not None}
         return {name: process for name, process in there.items() if process.poll() is None}
+
+
+def working(processes: Path = Path("/proc")) -> int:
+    """How many worker processes there are."""
+    lines = (_command(folder) for folder in processes.iterdir() if folder.name.isdecimal())
+    return sum("workers.process" in line for line in lines)
+
+
+def _command(folder: Path) -> list[str]:
+    try:
+        return (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
+if __name__ == "__main__":
+    sys.exit(0 if working() else 1)

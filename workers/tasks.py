@@ -8,9 +8,9 @@ from celery import Celery
 from celery.worker import state
 
 from indexer.catalog.entries import BatchState
-from workers import maintaining, steps, training
+from workers import maintenance, retrain_tasks, steps
+from workers.messages import Sender
 from workers.resources import Resources
-from workers.sending import Sender
 
 
 def add_tasks(app: Celery, resources: Resources, sender: Sender) -> None:
@@ -23,13 +23,13 @@ def add_tasks(app: Celery, resources: Resources, sender: Sender) -> None:
         return app.task(task, name=f"indexer.{state}")
 
     def maintain() -> None:
-        maintaining.maintain(resources, sender)
+        maintenance.maintain(resources, sender)
 
     def train(run: str) -> None:
-        training.work(resources.settings, resources.catalog, sender, run, _is_stopping)
+        retrain_tasks.work(resources.settings, resources.catalog, sender, run, _is_stopping)
 
     def retrain(collection: str) -> None:
-        training.begin(resources.settings, sender, collection)
+        retrain_tasks.begin(resources.settings, sender, collection)
 
     add("prepare")
     add("encode")

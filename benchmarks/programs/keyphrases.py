@@ -8,13 +8,13 @@ import time
 
 
 def main(file: str, home: str) -> None:
-    from indexer.batches import batches
-    from indexer.mining import CHUNK, mined
+    from indexer.common import batches
+    from indexer.pipeline.steps import CHUNK, mined
+    from indexer.pipeline.windows import encode_documents
     from indexer.readers import read
     from indexer.records import Document, Prepared
     from indexer.settings import load_settings
-    from indexer.text.parallel import PreparePool
-    from indexer.windows import encode_documents
+    from indexer.text.pool import PreparePool
     from models.load import load_encoder
 
     settings = load_settings(home=home)

@@ -14,7 +14,9 @@ divided, see `divide`.
 
 from __future__ import annotations
 
+import json
 import secrets
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,19 +24,32 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, tuple_, update
 
-from indexer.catalog.candidates import packed, unpacked
 from indexer.catalog.database import now, storable
+from indexer.catalog.dead_letters import DeadLetters
 from indexer.catalog.entries import BATCH_STATES, BatchState, Candidate, Letter, Run, Waiting, Work
 from indexer.catalog.ledger import Ledger
-from indexer.catalog.letters import DeadLetters
-from indexer.catalog.locks import is_stale
-from indexer.catalog.process import this_process
+from indexer.catalog.locks import is_stale, this_process
 from indexer.catalog.runs import Runs, new_run_id
 from indexer.catalog.tables import BatchRow as B
 from indexer.catalog.tables import DocumentRow as D
 from indexer.catalog.tables import LetterRow as L
 from indexer.catalog.tables import RunRow as R
 from indexer.log import get_logger
+
+
+def packed(candidates: Mapping[str, Candidate]) -> bytes:
+    """Document id ► candidates, as bytes."""
+    plain = {id_: [c.content_hash, c.sentences, c.mentions] for id_, c in candidates.items()}
+    return zlib.compress(json.dumps(plain, separators=(",", ":")).encode("ascii"), level=1)
+
+
+def unpacked(data: bytes) -> dict[str, Candidate]:
+    """The other way round."""
+    return {
+        id_: Candidate(hash_, tuple(map(tuple, sentences)), tuple(map(tuple, mentions)))
+        for id_, (hash_, sentences, mentions) in json.loads(zlib.decompress(data)).items()
+    }
+
 
 LEASE = 120.0  # seconds after which a batch that nobody renews is free; a restart of the catalog's server takes less
 FREE: Mapping[str, Any] = {"token": "", "pid": 0, "host": "", "boot": "", "birth": "", "expires_at": None}

@@ -8,7 +8,7 @@ from typing import Self
 from indexer.catalog.batches import Batches
 from indexer.catalog.bundles import Bundles
 from indexer.catalog.database import open_engine
-from indexer.catalog.turns import Turns
+from indexer.catalog.generation_switch import Turns
 
 
 class Catalog(Batches, Turns, Bundles):

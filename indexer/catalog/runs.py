@@ -14,8 +14,7 @@ from sqlalchemy import RowMapping, insert, select, update
 
 from indexer.catalog.database import now, storable
 from indexer.catalog.entries import Run, RunState
-from indexer.catalog.locks import Lock, Locks
-from indexer.catalog.process import Process, this_process, this_user
+from indexer.catalog.locks import Lock, Locks, Process, this_process, this_user
 from indexer.catalog.tables import RunRow as R
 from indexer.errors import NotFound
 

@@ -28,7 +28,7 @@ from indexer.cli.lazy import LazyGroup
 if TYPE_CHECKING:
     from indexer.cli.opened import OpenedCollection
     from indexer.collection import Collection
-    from indexer.progress import Progress
+    from indexer.protocols import Progress
     from indexer.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])

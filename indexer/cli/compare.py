@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, limit_option
-from indexer.cli.finders import Topics
-from indexer.cli.text import bold, print_json, say, table
-from indexer.cli.work import working
-from indexer.wording import clean
+from indexer.cli.options import Topics
+from indexer.cli.output import (
+    bold,
+    print_json,
+    say,
+    table,
+    working,
+)
+from indexer.export import serialize
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from trainer.evaluation.choices import Outcome
@@ -55,7 +60,7 @@ def compare(
       indexer compare --data articles.jsonl --limit 600
       indexer compare --data articles.jsonl --topics clusters:10 --topics documents:10 --with minilm-base
     """
-    from indexer.analysis.finders import FINDERS
+    from indexer.topics.models.registry import FINDERS
     from trainer.evaluation.choices import outcomes
     from trainer.evaluation.documents import read_documents
 
@@ -98,12 +103,13 @@ def _side_by_side(found: list[Outcome], columns: list[list[str]]) -> str:
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:
-    labels = plain.labels_of(outcome.topics)
+    labels = serialize.labels_of(outcome.topics)
     return {
         "bundle": outcome.bundle,
         "finder": outcome.finder,
-        "topics": [plain.topic(topic) for topic in outcome.topics],
+        "topics": [serialize.topic(topic) for topic in outcome.topics],
         "documents": [
-            {**plain.document(stored.document), **plain.mined(stored, labels)} for stored in outcome.documents
+            {**serialize.document(stored.document), **serialize.mined(stored, labels)}
+            for stored in outcome.documents
         ],
     }

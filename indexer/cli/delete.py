@@ -6,7 +6,7 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.index import show_report
-from indexer.cli.work import working
+from indexer.cli.output import working
 
 
 @command()

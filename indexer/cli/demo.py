@@ -6,16 +6,15 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer import plain
 from indexer.cli import phrases as phrases_command
 from indexer.cli import search, show
 from indexer.cli.app import App, command, pass_app, program
 from indexer.cli.index import show_report
-from indexer.cli.text import bold, dim, say
+from indexer.cli.output import bold, dim, say, working
 from indexer.cli.topics import listing
 from indexer.cli.topics import why as topics_why
-from indexer.cli.work import working
-from indexer.wording import count
+from indexer.export import serialize
+from indexer.export.formatting import count
 
 if TYPE_CHECKING:
     from indexer.cli.opened import OpenedCollection
@@ -67,13 +66,13 @@ def _make(app: App, collection: OpenedCollection) -> None:
 
 def _tour(app: App, collection: OpenedCollection) -> None:
     topics = collection.topics()
-    labels = plain.labels_of(topics)
+    labels = serialize.labels_of(topics)
     _step(app, "Topics that were found, with documents and leading phrases", "topics")
     say(listing.rendered(topics[:TOPICS_SHOWN]))
     if len(topics) > TOPICS_SHOWN:
         say(dim(f"and {len(topics) - TOPICS_SHOWN:,} more"))
 
-    from indexer.search import parse_filter
+    from indexer.search.search import parse_filter
 
     _step(
         app,

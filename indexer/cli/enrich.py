@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.finders import topics_option
-from indexer.cli.text import print_json, say, warn
-from indexer.cli.work import working
-from indexer.wording import count, duration
+from indexer.cli.options import topics_option
+from indexer.cli.output import print_json, say, warn, working
+from indexer.export.formatting import count, duration
 
 if TYPE_CHECKING:
-    from indexer.enrich import EnrichReport
+    from indexer.runs.enrich import EnrichReport
 
 LOOK_EVERY = 30.0  # seconds
 
@@ -68,7 +67,7 @@ def enrich(
     if not undo and not text_field:
         raise click.UsageError("Name the field with the text: --text-field FIELD")
     from indexer.engines.elastic.user_index import EnrichOptions
-    from indexer.enrich import check
+    from indexer.runs.enrich import check
 
     options = EnrichOptions(
         "" if undo else text_field, "" if undo else title_field, () if undo else fields, into, not no_vector, throttle

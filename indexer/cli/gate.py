@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indexer.cli.text import table
+from indexer.cli.output import table
 
 if TYPE_CHECKING:
     from trainer.retrain.gate import Report

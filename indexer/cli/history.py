@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say, table
-from indexer.wording import clean, duration, moment
+from indexer.cli.output import print_json, say, table
+from indexer.export.formatting import clean, duration, moment
 
 if TYPE_CHECKING:
     from indexer.catalog.entries import Run

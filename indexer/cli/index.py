@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.finders import topics_option
-from indexer.cli.reading import reading_options, sources_argument
-from indexer.cli.text import near, print_json, say, warn
-from indexer.cli.work import working
-from indexer.wording import count, duration
+from indexer.cli.options import reading_options, sources_argument, topics_option
+from indexer.cli.output import (
+    near,
+    print_json,
+    say,
+    warn,
+    working,
+)
+from indexer.export.formatting import count, duration
 
 if TYPE_CHECKING:
-    from indexer.pipeline import RunReport
+    from indexer.pipeline.run import RunReport
     from indexer.readers import ReadOptions
     from indexer.settings import Settings
 

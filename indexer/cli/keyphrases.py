@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.reading import reading_options
+from indexer.cli.options import reading_options
+from indexer.cli.output import print_json, say, table
 from indexer.cli.show import marked_text
-from indexer.cli.text import print_json, say, table
-from indexer.wording import clean
+from indexer.export import serialize
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from indexer.readers import ReadOptions
@@ -49,7 +49,7 @@ def keyphrases(
     with app.aside(settings) as collection:
         found = collection.keyphrases(document, limit=limit)
     if as_json:
-        print_json([plain.keyphrase(keyphrase) for keyphrase in found])
+        print_json([serialize.keyphrase(keyphrase) for keyphrase in found])
         return
     if mark:
         say(marked_text(document, found) + "\n")

@@ -8,8 +8,7 @@ from functools import cached_property
 import click
 
 from indexer.collection import Collection
-from indexer.encoding import Encoder
-from indexer.progress import Progress, no_progress
+from indexer.protocols import Encoder, Progress, no_progress
 from indexer.settings import Settings
 
 

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.filters import filter_options
-from indexer.cli.text import dim, indented, marked, print_json, say, table
-from indexer.wording import clean
+from indexer.cli.options import filter_options
+from indexer.cli.output import (
+    dim,
+    indented,
+    marked,
+    print_json,
+    say,
+    table,
+)
+from indexer.export import serialize
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from indexer.engines.base import Filter
@@ -55,15 +62,15 @@ def phrases(
     if filters and text is None:
         raise click.UsageError("--topic, --keyphrase and --where narrow documents; use them with --in.")
     with app.collection() as collection:
-        labels = plain.labels_of(collection.topics())
+        labels = serialize.labels_of(collection.topics())
         if text is None:
             rows = collection.phrases(asked, limit=limit)
-            found = [plain.phrase(row, score, labels) for row, score in rows]
+            found = [serialize.phrase(row, score, labels) for row, score in rows]
             shown = rendered(rows, labels)
         else:
             near = collection.phrases_in(text, limit=limit, filters=filters)
             titles = collection.titles([row.document_id for row, _ in near])
-            found = [plain.mention(row, score, titles[row.document_id], labels) for row, score in near]
+            found = [serialize.mention(row, score, titles[row.document_id], labels) for row, score in near]
             shown = rendered_in_context(near, titles)
     if as_json:
         print_json(found)
@@ -71,13 +78,13 @@ def phrases(
         say(shown or "no phrases")
 
 
-def rendered(rows: Sequence[tuple[PhraseRow, float]], labels: plain.Labels) -> str:
+def rendered(rows: Sequence[tuple[PhraseRow, float]], labels: serialize.Labels) -> str:
     """Phrases, one on a line."""
     return table(
         [
             (
                 f"{score:.3f}",
-                clean(plain.surface(row)),
+                clean(serialize.surface(row)),
                 f"{row.documents:,}",
                 clean(", ".join(labels.get(id_, id_) for id_ in row.topics[:3])),
             )
@@ -96,7 +103,7 @@ def rendered_in_context(near: Near, titles: dict[str, str]) -> str:
 def _mention(row: MentionRow, score: float, title: str) -> str:
     sentence = " ".join(row.sentence.split())
     lines = [
-        indented(marked(sentence, plain.marks(sentence, row.surface)), "       ", first=f"{score:.3f}  ")
+        indented(marked(sentence, serialize.marks(sentence, row.surface)), "       ", first=f"{score:.3f}  ")
     ]
     told = title == row.document_id or sentence == " ".join(title.split())
     about = row.document_id if told else f"{title}  {row.document_id}"

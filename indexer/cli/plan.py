@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.reading import reading_options, sources_argument
-from indexer.cli.text import near, print_json, say
-from indexer.cli.work import working
-from indexer.wording import count, duration
+from indexer.cli.options import reading_options, sources_argument
+from indexer.cli.output import near, print_json, say, working
+from indexer.export.formatting import count, duration
 
 if TYPE_CHECKING:
-    from indexer.answers import Plan
     from indexer.collection import Collection
     from indexer.readers import ReadOptions
+    from indexer.search.results import Plan
 
 
 @command()

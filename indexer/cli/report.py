@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from indexer.cli.app import App, command, pass_app
-from indexer.cli.text import say
-from indexer.wording import size
+from indexer.cli.output import say
+from indexer.export.formatting import size
 
 
 @command()
@@ -24,7 +24,7 @@ def report(app: App, file: Path) -> None:
     Example:
       indexer report topics.html
     """
-    from indexer.exports import save
+    from indexer.export.tables import save
     from indexer.web.report import report as made
 
     with app.collection() as collection:

@@ -10,10 +10,9 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.gate import judgement
-from indexer.cli.text import print_json, say, warn
+from indexer.cli.output import print_json, say, warn, working
 from indexer.cli.train.shared import Duration, seed_option
-from indexer.cli.work import working
-from indexer.wording import clean
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from trainer.retrain.report import RetrainReport
@@ -69,7 +68,7 @@ def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: A
     options = RetrainOptions(**asked)
     with app.collection() as collection:
         if workers:
-            from workers.training import hand_over
+            from workers.retrain_tasks import hand_over
 
             report = hand_over(collection, options)
         else:
@@ -85,7 +84,7 @@ def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: A
 
 
 def _give_up(app: App) -> None:
-    from workers.training import give_up
+    from workers.retrain_tasks import give_up
 
     with app.collection() as collection:
         ended = give_up(collection.catalog, collection.name)

@@ -8,9 +8,8 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.index import show_report
-from indexer.cli.text import print_json, say
-from indexer.cli.work import working
-from indexer.wording import count
+from indexer.cli.output import print_json, say, working
+from indexer.export.formatting import count
 
 if TYPE_CHECKING:
     from indexer.collection import Collection

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say
-from indexer.cli.work import working
-from indexer.wording import clean
+from indexer.cli.output import print_json, say, working
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
-    from indexer.rollback import RollbackReport
+    from indexer.runs.rollback import RollbackReport
 
 
 @command()

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.filters import filter_options
-from indexer.cli.text import (
+from indexer.cli.options import filter_options
+from indexer.cli.output import (
     INDENT,
     bold,
     colours,
@@ -25,12 +24,24 @@ from indexer.cli.text import (
     say,
     table,
 )
-from indexer.wording import clean, count, ellipses, found, percent
+from indexer.export import serialize
+from indexer.export.formatting import (
+    clean,
+    count,
+    ellipses,
+    found,
+    percent,
+)
 
 if TYPE_CHECKING:
-    from indexer.answers import Reason
     from indexer.engines.base import Filter
-    from indexer.search import Facet, Hit, Mode, SearchResults
+    from indexer.search.results import Reason
+    from indexer.search.search import (
+        Facet,
+        Hit,
+        Mode,
+        SearchResults,
+    )
 
 FACETS = ("topic", "keyphrase")
 KEYPHRASES_SHOWN = 5
@@ -96,10 +107,10 @@ def search(
         results = collection.search(
             " ".join(query), mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
         )
-        labels = plain.labels_of(collection.topics())
+        labels = serialize.labels_of(collection.topics())
         reasons = collection.reasons(results) if why else None
     if as_json:
-        print_json({**plain.results(results, labels, reasons), "page": page, "limit": limit})
+        print_json({**serialize.results(results, labels, reasons), "page": page, "limit": limit})
     elif results.total and not results.hits and page > 1:
         say(
             f"There is no page {page:,}: {count(results.total, 'document')} fill {-(-results.total // limit):,}."
@@ -114,7 +125,7 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 # -- for people ---------------------------------------------------------------------------------------------
 
 
-def rendered(results: SearchResults, labels: plain.Labels, reasons: Reasons = None) -> str:
+def rendered(results: SearchResults, labels: serialize.Labels, reasons: Reasons = None) -> str:
     """Hits, then facets."""
     blocks = [_hit(hit, labels, reasons) for hit in results.hits]
     blocks.append(found(results))
@@ -125,7 +136,7 @@ def rendered(results: SearchResults, labels: plain.Labels, reasons: Reasons = No
     return "\n\n".join(blocks)
 
 
-def _hit(hit: Hit, labels: plain.Labels, reasons: Reasons) -> str:
+def _hit(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> str:
     document = hit.stored.document
     lines = [indented(_title(hit), first=f"{hit.rank:>2}. ")]
     topics = ", ".join(labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics)
@@ -160,7 +171,7 @@ def _title(hit: Hit) -> str:
     ) + bold(clean(title[ends[-1] :]))
 
 
-def _why(hit: Hit, labels: plain.Labels, reasons: Reasons) -> Iterator[tuple[str, str]]:
+def _why(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> Iterator[tuple[str, str]]:
     ranks = ", ".join(f"{name} #{rank}" for name, rank in hit.found_by.items())
     yield "found by", f"{ranks or 'the filters'}; score {hit.score:.4g}"
     if hit.stored.topics:
@@ -183,11 +194,16 @@ def _facet(facet: Facet) -> str:
 
 
 def _save(app: App, query: str, mode: Mode, filters: Sequence[Filter], output: Path) -> None:
-    from indexer.exports import hit_columns, hit_rows, save, writer_for
+    from indexer.export.tables import (
+        hit_columns,
+        hit_rows,
+        save,
+        writer_for,
+    )
 
     write = writer_for(output)
     with app.collection() as collection:
-        labels = plain.labels_of(collection.topics())
+        labels = serialize.labels_of(collection.topics())
         hits = collection.scan(query, mode=mode, filters=filters)
         rows = hit_rows(hits, labels, scored=mode != "both")
         save(output, write(rows, hit_columns(collection.engine.fields(), collection.field_kinds().date)))
@@ -196,10 +212,10 @@ def _save(app: App, query: str, mode: Mode, filters: Sequence[Filter], output: P
 def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:
     """One JSON array, written as the documents come."""
     with app.collection() as collection:
-        labels = plain.labels_of(collection.topics())
+        labels = serialize.labels_of(collection.topics())
         before = "[\n"
         for hit in collection.scan(query, filters=filters):
             click.echo(before, nl=False)
-            print_json(plain.hit(hit, labels))
+            print_json(serialize.hit(hit, labels))
             before = ","
     click.echo("]" if before == "," else "[]")

@@ -47,9 +47,9 @@ def serve(
     import uvicorn
 
     from indexer.errors import SettingsError
-    from indexer.keys import Keys
+    from indexer.web.api_keys import Keys
     from indexer.web.app import make_app
-    from indexer.web.served import ServedCollection
+    from indexer.web.shared import ServedCollection
 
     settings = app.existing()
     needed = keys or not _is_own(host)

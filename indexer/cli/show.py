@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import bold, dim, facts, indented, marked, near, print_json, say
-from indexer.wording import clean, percent
+from indexer.cli.output import (
+    bold,
+    dim,
+    facts,
+    indented,
+    marked,
+    near,
+    print_json,
+    say,
+)
+from indexer.export import serialize
+from indexer.export.formatting import clean, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +42,17 @@ def show(app: App, id_: str, as_json: bool) -> None:
     """
     with app.collection() as collection:
         stored = collection.document(id_)
-        labels = plain.labels_of(collection.topics())
+        labels = serialize.labels_of(collection.topics())
     if as_json:
-        of_document = plain.document(stored.document, text=True)
-        print_json({**of_document, **plain.mined(stored, labels), "bundle": stored.bundle, "run": stored.run})
+        of_document = serialize.document(stored.document, text=True)
+        print_json(
+            {**of_document, **serialize.mined(stored, labels), "bundle": stored.bundle, "run": stored.run}
+        )
     else:
         say(rendered(stored, labels))
 
 
-def rendered(stored: StoredDocument, labels: plain.Labels) -> str:
+def rendered(stored: StoredDocument, labels: serialize.Labels) -> str:
     """The text with its present keyphrases marked, and what was mined from it."""
     rows = facts(_about(stored, labels))
     return "\n\n".join(part for part in (marked_text(stored.document, stored.keyphrases), rows) if part)
@@ -57,7 +68,7 @@ def marked_text(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _about(stored: StoredDocument, labels: plain.Labels) -> Iterator[tuple[str, str]]:
+def _about(stored: StoredDocument, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
     yield "id", clean(stored.document.id)
     if stored.topics:
         yield (

@@ -10,13 +10,25 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import facts, near, print_json, say, table
-from indexer.wording import clean, count, duration, moment, size
+from indexer.cli.output import (
+    facts,
+    near,
+    print_json,
+    say,
+    table,
+)
+from indexer.export.formatting import (
+    clean,
+    count,
+    duration,
+    moment,
+    size,
+)
 
 if TYPE_CHECKING:
-    from indexer.answers import Status, WorkStatus
     from indexer.catalog import DeadLetter, Run
     from indexer.collection import Collection
+    from indexer.search.results import Status, WorkStatus
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
 FINISHING = "all is mined; keyphrases, topics and phrase rows follow"

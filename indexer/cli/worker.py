@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from indexer.cli.app import App, command, pass_app
-from indexer.wording import count
+from indexer.export.formatting import count
 
 
 def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -47,9 +47,9 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
     """
     from indexer.errors import SettingsError
     from models.hardware import physical_cores
+    from workers.messages import Sender
     from workers.metrics import shown
     from workers.queues import gpus, processes
-    from workers.sending import Sender
     from workers.supervisor import Supervisor
 
     settings = app.settings()

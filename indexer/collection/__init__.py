@@ -20,34 +20,45 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.analysis.finders import Asked
-from indexer.analysis.labels import label_of
-from indexer.answers import Plan
 from indexer.catalog.entries import STAGES, TAKING_IN, Letter, Run, Stage
-from indexer.collection.opened import on_live_vectors
-from indexer.collection.state import State
-from indexer.encoding import Encoder
+from indexer.collection.base import on_live_vectors
+from indexer.collection.status import State
 from indexer.errors import InputError, NotFound, QueryError
-from indexer.finish import Finisher
-from indexer.pipeline import Pipeline, RunReport
-from indexer.plan import planned
-from indexer.posted import Posted, Waiting
-from indexer.progress import Progress, no_progress
+from indexer.pipeline.finalize import Finisher
+from indexer.pipeline.next_generation import settle
+from indexer.pipeline.run import Pipeline, RunReport
+from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers import ReadOptions
 from indexer.readers.source import shown
 from indexer.records import Topic
-from indexer.rollback import KINDS, Rollback, RollbackReport, Switched, nobody
-from indexer.runs import Again, SourceRun, Wanted, check_live, recorded
-from indexer.succession import settle
-from indexer.topic_names import is_address
+from indexer.runs.index import (
+    Again,
+    SourceRun,
+    Wanted,
+    check_live,
+    recorded,
+)
+from indexer.runs.plan import planned
+from indexer.runs.rollback import (
+    KINDS,
+    Rollback,
+    RollbackReport,
+    Switched,
+    nobody,
+)
+from indexer.runs.uploads import Posted, Waiting
+from indexer.search.results import Plan
+from indexer.topics.history import is_address
+from indexer.topics.labels import label_of
+from indexer.topics.models.registry import Asked
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
-    from indexer.enrich import EnrichReport
-    from indexer.enriching import Enriching
+    from indexer.runs.enrich import EnrichReport
+    from indexer.runs.enrich_watch import Enriching
     from trainer.retrain.report import RetrainOptions, RetrainReport
     from trainer.retrain.run import Retrainer
-    from workers.crew import Crew
+    from workers.pool import Crew
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 MOST_DEATHS = 3  # of processes that store what was posted, before it is given up
@@ -102,7 +113,7 @@ class Collection(State):
     def index_posted(
         self, waiting: Waiting, *, wait: bool = True, progress: Progress = no_progress
     ) -> RunReport:
-        """Index what was posted; see `indexer.posted`. An upload replaces the earlier one of its name.
+        """Index what was posted; see `indexer.runs.uploads`. An upload replaces the earlier one of its name.
 
         Raises:
             NotFound: Another process has done it.
@@ -199,7 +210,7 @@ class Collection(State):
         return SourceRun(kind, self.settings, self._pipeline(progress), crew)
 
     def _crew(self) -> Crew:
-        from workers.crew import Crew
+        from workers.pool import Crew
 
         return Crew(self.settings, self.catalog)
 
@@ -264,7 +275,7 @@ class Collection(State):
         return self._enriching(index, options, progress).undo()
 
     def _enriching(self, index: str, options: EnrichOptions, progress: Progress) -> Enriching:
-        from indexer.enriching import Enriching
+        from indexer.runs.enrich_watch import Enriching
 
         pipeline = partial(self._pipeline, progress)
         return Enriching(self.settings, self.catalog, pipeline, index, options, progress)
@@ -389,7 +400,7 @@ class Collection(State):
 
     @on_live_vectors
     def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
-        """See whether there is something to do, and write down what, for workers: `workers.training` does the rest."""
+        """See whether there is something to do, and record it for workers; see `workers.retrain_tasks`."""
         with self._retrainer(no_progress) as retrainer:
             return retrainer.begin(options)
 
@@ -401,7 +412,7 @@ class Collection(State):
 
     @contextmanager
     def _retrainer(self, progress: Progress) -> Iterator[Retrainer]:
-        from indexer.engines.opening import open_generations
+        from indexer.engines.registry import open_generations
         from trainer.retrain.run import Retrainer
 
         engine = self.engine  # before the settings, which may change with it
@@ -419,14 +430,14 @@ class Collection(State):
     def rollback(
         self, to: int | None = None, *, switched: Switched = nobody, progress: Progress = no_progress
     ) -> RollbackReport:
-        """Make an earlier generation the live one again, or a later one; see `indexer.rollback`.
+        """Make an earlier generation the live one again, or a later one; see `indexer.runs.rollback`.
 
         Args:
             to: Number of the generation; None means the one that the live one replaced.
             switched: Told when searches see it; what is left then is mining.
         """
-        from indexer.engines.opening import open_generations
-        from models.fetching import fetch
+        from indexer.engines.registry import open_generations
+        from models.catalog_files import fetch
         from models.ranker import read_ranker
         from models.registry import Registry
 

@@ -1,10 +1,17 @@
-"""Values of the user's fields as they are compared and counted: the same in every engine."""
+"""Values of the user's fields as they are compared and counted: the same in every engine.
+
+What every engine can store, and how what it cannot hold is kept: shared, so that all of them refuse the same.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import unicodedata
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from indexer.records import Document, MetaValue, MinedDocument, Refinement
 
 
 class Value(NamedTuple):
@@ -47,3 +54,102 @@ def read_number(text: str) -> float | int | None:
     except ValueError:
         return None
     return value.number if value else None
+
+
+LONGEST = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+
+def meta_json(meta: Mapping[str, MetaValue]) -> str:
+    """The user's own fields as text, to be read back with `json.loads`."""
+    return _JSON.encode(dict(meta))
+
+
+def bindable(text: str) -> str:
+    """A text to compare with. A lone surrogate cannot be bound, and stands in nothing that is stored."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def unencodable(text: str) -> str:
+    """What keeps a text from being stored; empty when nothing does.
+
+    Half a character of UTF-16 comes from broken JSON and from file names, and has no UTF-8.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return f"a lone surrogate (U+{ord(text[error.start]):04X}) at {error.start}, which is no character"
+    return ""
+
+
+def unstorable(document: Document) -> str:
+    """Why this document cannot be stored; empty when it can."""
+    if not document.id or "\0" in document.id:
+        return "the id is empty or has a NUL character in it"
+    try:
+        meta = meta_json(document.meta)
+    except (TypeError, ValueError) as error:
+        return f"its fields cannot be written as JSON: {error}"
+    parts: dict[str, Any] = {
+        "id": document.id,
+        "title": document.title,
+        "text": document.text,
+        "meta": meta,
+        "source": document.source,
+    }
+    for name, content in parts.items():
+        if len(content) > LONGEST:
+            return f"{name} has {len(content):,} characters, more than {LONGEST:,}"
+        reason = unencodable(content)
+        if reason:
+            return f"{name} has {reason}"
+    return ""
+
+
+def unstorable_mined(row: MinedDocument | Refinement) -> str:
+    """What of its texts cannot be stored; empty when all can."""
+    parts = [row.run]
+    for keyphrase in row.keyphrases:
+        parts += (keyphrase.phrase_id, keyphrase.text)
+    parts += [topic.topic_id for topic in row.topics]
+    if isinstance(row, MinedDocument):
+        parts.append(row.bundle)
+        for mention in row.mentions:
+            parts += (
+                mention.phrase_id,
+                mention.phrase,
+                mention.surface,
+                mention.sentence,
+                mention.topic or "",
+            )
+    else:
+        parts += [topic for topic in row.mention_topics.values() if topic]
+    reason = unencodable("\n".join(parts))
+    return f"what was mined has {reason}" if reason else ""
+
+
+def without_nuls(title: str, text: str) -> tuple[str, str, str | None]:
+    """Both with spaces for NUL characters, which word indices stop at; and where they stood, None when nowhere."""
+    if "\0" not in title and "\0" not in text:
+        return title, text, None
+    places = [[at for at, char in enumerate(field) if char == "\0"] for field in (title, text)]
+    return title.replace("\0", " "), text.replace("\0", " "), json.dumps(places)
+
+
+def restored(title: str, text: str, nuls: str | None) -> tuple[str, str]:
+    """Put NUL characters back where they were."""
+    if nuls is None:
+        return title, text
+    fields = []
+    for field, places in zip((title, text), json.loads(nuls), strict=True):
+        chars = list(field)
+        for at in places:
+            chars[at] = "\0"
+        fields.append("".join(chars))
+    return fields[0], fields[1]
+
+
+def has_words(text: str) -> bool:
+    """Whether a tokenizer may find a word: SQLite's takes letters, digits and private-use characters."""
+    return any(char.isalnum() or unicodedata.category(char) in ("Co", "Nl", "No") for char in text)

@@ -12,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from indexer.errors import InputError
-from indexer.readers import counting, folder, plain, registry, single
+from indexer.readers import (
+    counting,
+    folder,
+    plain_text,
+    registry,
+    single,
+)
 from indexer.readers.fields import content_id
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import STDIN, File, plural, shown
@@ -56,7 +62,7 @@ def read_one(path: Path, options: ReadOptions = ReadOptions()) -> Document:  # n
     if path.is_dir():
         raise file.problem("expected a file, found a folder.")
     if file.is_stdin or not registry.is_known(file):
-        return single.document(file, plain.parse, options)
+        return single.document(file, plain_text.parse, options)
     documents = registry.read_file(file, options)
     first = next(documents, None)
     if first is None:

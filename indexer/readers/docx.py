@@ -6,10 +6,10 @@ import zipfile
 from collections.abc import Iterator
 from typing import IO, Any
 
-from indexer.readers.border import borrowed
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, keywords, page, seekable
 from indexer.readers.source import File
+from indexer.readers.third_party import borrowed
 from indexer.records import MetaValue
 
 _OLE = b"\xd0\xcf\x11\xe0"  # what Word's old format and its encrypted files begin with

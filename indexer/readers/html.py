@@ -6,11 +6,11 @@ import re
 from datetime import datetime
 from typing import Any
 
-from indexer.readers.border import borrowed
 from indexer.readers.encoding import decode
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, all_bytes, keywords, page
 from indexer.readers.source import File
+from indexer.readers.third_party import borrowed
 from indexer.records import MetaValue
 
 _CHARSET = re.compile(

@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from indexer.readers.border import borrowed
 from indexer.readers.encoding import decode
 from indexer.readers.fields import flatten_loosely
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, all_bytes, page
 from indexer.readers.source import File
+from indexer.readers.third_party import borrowed
 from indexer.records import MetaValue
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from indexer.readers.border import borrowed
 from indexer.readers.fields import check_size
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, keywords, seekable
 from indexer.readers.source import File, plural
+from indexer.readers.third_party import borrowed
 from indexer.records import MetaValue
 
 if TYPE_CHECKING:

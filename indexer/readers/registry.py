@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from indexer.errors import InputError
-from indexer.readers import docx, html, jsonl, markdown, pdf, plain, single, tables
+from indexer.readers import (
+    docx,
+    html,
+    jsonl,
+    markdown,
+    pdf,
+    plain_text,
+    single,
+    tables,
+)
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Parser
 from indexer.readers.source import File
@@ -21,8 +30,8 @@ MANY: dict[str, RecordReader] = {  # files of records
     "tab": tables.read,
 }
 ONE: dict[str, Parser] = {  # files that are one document
-    "txt": plain.parse,
-    "text": plain.parse,
+    "txt": plain_text.parse,
+    "text": plain_text.parse,
     "md": markdown.parse,
     "markdown": markdown.parse,
     "html": html.parse,

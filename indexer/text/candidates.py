@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from indexer.text.forms import singular
+from indexer.text.normal_forms import singular
 from indexer.text.stopwords import (
     ENGLISH,
     GENERIC_LEADERS,

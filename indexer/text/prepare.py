@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 from indexer.errors import SettingsError
 from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.candidates import Span, Token, candidates
-from indexer.text.forms import normal_form
-from indexer.text.pieces import Piece, pieces
-from indexer.text.plain import looks_english, plain_candidates, plain_sentences
+from indexer.text.normal_forms import normal_form
+from indexer.text.segments import Piece, pieces
+from indexer.text.untagged import looks_english, plain_candidates, plain_sentences
 
 SHIPPED = Path(__file__).parent / "tagger"
 PREFERRED = "en_core_web_sm"

@@ -16,15 +16,22 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from indexer.errors import IndexerError
-from indexer.keys import Keys
 from indexer.log import get_logger
-from indexer.web import api, changes, downloads, problems, state, work
-from indexer.web.access import Access
-from indexer.web.asking import only_known
-from indexer.web.guard import Guard
+from indexer.web import (
+    api_read,
+    api_status,
+    api_write,
+    downloads,
+    errors,
+    task_work,
+)
+from indexer.web.api_keys import Keys
+from indexer.web.auth import Access
+from indexer.web.middleware import Guard
 from indexer.web.pages import documents, operations, search, session, topics
 from indexer.web.pages.rendering import link
-from indexer.web.served import Served, ServedCollection
+from indexer.web.params import only_known
+from indexer.web.shared import Served, ServedCollection
 from indexer.web.tasks import Tasks
 
 FORM = 10_000  # bytes around an uploaded file
@@ -48,7 +55,7 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         collection.warm()
-        work.go_on(served)
+        task_work.go_on(served)
         yield
         served.tasks.close()
         collection.close()
@@ -64,7 +71,7 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
     )
     app.state.served = served
     views = (search, topics, documents, operations, session)
-    for part in (api, changes, state, downloads, *views):
+    for part in (api_read, api_write, api_status, downloads, *views):
         app.include_router(part.router, dependencies=[Depends(only_known)])
     app.mount("/static", StaticFiles(packages=[("indexer.web", "static")]))
     for kind in (IndexerError, RequestValidationError, HTTPException):
@@ -79,19 +86,19 @@ def _sizes(served: Served) -> dict[str, int]:
     return {
         "/api/documents": documents,
         "/api/keyphrases": 1_000_000,
-        "/api/files": work.LARGEST_FILE + FORM,
-        "/operations/files": work.LARGEST_FILE + FORM,
+        "/api/files": task_work.LARGEST_FILE + FORM,
+        "/operations/files": task_work.LARGEST_FILE + FORM,
     }
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    problem, headers = problems.described(error, request.state.request_id)
+    problem, headers = errors.described(error, request.state.request_id)
     if problem.status == 405:
         headers["Allow"] = ", ".join(_methods(request)) or headers["Allow"]
     if isinstance(error, IndexerError) and problem.status >= 500:
         logger.warning("not_answered", reason=problem.detail, hint=getattr(error, "hint", ""))
-    if problems.for_programs(request):
-        return problems.answer(problem, headers)
+    if errors.for_programs(request):
+        return errors.answer(problem, headers)
     if problem.status == 401 and request.method == "GET":
         here = f"{request.url.path}?{request.url.query}".rstrip("?")
         return RedirectResponse(link("/login", next=here), 303)
@@ -118,7 +125,7 @@ def _describe(app: FastAPI) -> None:
         if app.openapi_schema is None:
             found = made()
             parts = found.setdefault("components", {})
-            parts.setdefault("schemas", {})["Problem"] = problems.Problem.model_json_schema()
+            parts.setdefault("schemas", {})["Problem"] = errors.Problem.model_json_schema()
             parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             for path in found["paths"].values():
                 for operation in path.values():

@@ -10,14 +10,21 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 
-from indexer import plain
-from indexer.exports import TOPIC_COLUMNS, WRITERS, Row, hit_columns, hit_rows, topic_rows
-from indexer.search import Mode
-from indexer.web.access import Reader
-from indexer.web.asking import Filters, Words
+from indexer.export import serialize
+from indexer.export.tables import (
+    TOPIC_COLUMNS,
+    WRITERS,
+    Row,
+    hit_columns,
+    hit_rows,
+    topic_rows,
+)
+from indexer.search.search import Mode
+from indexer.web.auth import Reader
+from indexer.web.errors import documented
 from indexer.web.pages.search import Asked
-from indexer.web.problems import documented
-from indexer.web.served import Served, Shared
+from indexer.web.params import Filters, Words
+from indexer.web.shared import Served, Shared
 
 router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 501, 503))
 
@@ -68,7 +75,7 @@ def page_topics(served: Shared, reader: Reader, kind: Kind) -> StreamingResponse
 def _found(served: Served, query: str, mode: Mode, filters: Filters) -> tuple[Iterator[Row], tuple[str, ...]]:
     collection = served.collection
     hits = collection.scan(query, mode=mode, filters=filters)
-    rows = hit_rows(hits, plain.labels_of(collection.topics()), scored=mode != "both")
+    rows = hit_rows(hits, serialize.labels_of(collection.topics()), scored=mode != "both")
     return rows, hit_columns(collection.engine.fields(), served.kinds().date)
 
 

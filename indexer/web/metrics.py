@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from indexer.collection import Collection
-from indexer.drift import Drift
+from indexer.pipeline.drift_check import Drift
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

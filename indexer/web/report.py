@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from indexer.collection import Collection
 from indexer.web.pages.charts import shortened
-from indexer.web.pages.map_labels import pictures
+from indexer.web.pages.map_layout import pictures
 from indexer.web.pages.rendering import render
 from indexer.web.pages.topics import InOrder, groups
 

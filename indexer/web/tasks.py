@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
-from indexer.progress import Progress
-from indexer.web.problems import Refusal, hint_of
+from indexer.protocols import Progress
+from indexer.web.errors import Refusal, hint_of
 
 MOST_WAITING = 100
 KEPT = 500  # of the tasks that are done

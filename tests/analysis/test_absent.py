@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexer.analysis.absent import (
+from indexer.keyphrases.absent import (
     ABSENT_CLUES,
     AbsentFinder,
     absent_clues,
@@ -18,7 +18,7 @@ from indexer.analysis.absent import (
     vocabulary,
     vocabulary_of,
 )
-from indexer.analysis.ranker import DualEncoder, Ranker, Vocabulary
+from indexer.keyphrases.ranker import DualEncoder, Ranker, Vocabulary
 from indexer.records import Document, Keyphrase, MentionRow, Place, StoredDocument
 
 X, Y = np.array([1, 0], np.float32), np.array([0, 1], np.float32)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indexer.analysis.documents import fit_documents, number_of_clusters
-from indexer.analysis.topics import Sample, vote
-from indexer.vectors import unit
+from indexer.common import unit
+from indexer.topics.models.clusters import Sample, vote
+from indexer.topics.models.documents import fit_documents, number_of_clusters
 
 DIMS = 12
 PHRASES = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.analysis.drift import LEAST_DOCUMENTS, Seen, compare
+from indexer.topics.drift import LEAST_DOCUMENTS, Seen, compare
 
 SUN = Seen("t-000001", (("solar wind", "t-000001"), ("corona", "t-000001")))
 CELL = Seen("t-000002", (("cell", "t-000002"), ("membrane", None)))

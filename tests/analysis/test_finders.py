@@ -1,7 +1,7 @@
 import pytest
 
-from indexer.analysis.finders import Asked
 from indexer.errors import SettingsError
+from indexer.topics.models.registry import Asked
 
 
 @pytest.mark.parametrize(

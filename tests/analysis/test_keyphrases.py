@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.analysis.keyphrases import base_scores, choose
+from indexer.keyphrases.scoring import base_scores, choose
 from indexer.records import EncodedDocument, Mention, MentionRow, Place, Sentence, phrase_id
 
 

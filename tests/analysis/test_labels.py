@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from indexer.analysis.labels import LabelMaker, PhraseCount, best_surface, label_of
+from indexer.topics.labels import (
+    LabelMaker,
+    PhraseCount,
+    best_surface,
+    label_of,
+)
 
 
 def axis(i):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.analysis.lineage import TopicShape, likeness, trace
+from indexer.topics.lineage import TopicShape, likeness, trace
 
 
 def shape(i, *phrases):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from indexer.analysis.linking import (
+from indexer.text.linking import (
     Related,
     coordinated,
     is_short_for,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from indexer.analysis.mixture import RIDGE, fit_mixture
+from trainer.evaluation.mixture import RIDGE, fit_mixture
 
 
 @pytest.fixture

@@ -1,9 +1,16 @@
 import numpy as np
 import pytest
 
-from indexer.analysis.pntm import NEGATIVES, ORTHOGONALITY, SHARPNESS, fit, learned, tell
-from indexer.analysis.topics import TopicFit
-from indexer.vectors import unit
+from indexer.common import unit
+from indexer.topics.models.clusters import TopicFit
+from indexer.topics.models.pntm import (
+    NEGATIVES,
+    ORTHOGONALITY,
+    SHARPNESS,
+    fit,
+    learned,
+    tell,
+)
 from tests.analysis.test_topics import made_sample
 
 

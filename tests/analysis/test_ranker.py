@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from indexer.analysis.keyphrases import choose_ranked
-from indexer.analysis.ranker import (
+from indexer.keyphrases.ranker import (
     CLUES,
     TEMPERATURE,
     DualEncoder,
@@ -17,6 +16,7 @@ from indexer.analysis.ranker import (
     present_clues,
     stems_of,
 )
+from indexer.keyphrases.scoring import choose_ranked
 from indexer.records import Document, EncodedDocument, Mention, MentionRow, Place, Sentence
 
 NOTHING = Vocabulary(

@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
 
-from indexer.analysis.topics import Sample, TopicFit, fit, vote
-from indexer.vectors import unit
+from indexer.common import unit
+from indexer.topics.models.clusters import (
+    Sample,
+    TopicFit,
+    fit,
+    vote,
+)
 
 
 def made_sample(groups=3, documents=20, phrases=5, dims=8, noise=0.15):

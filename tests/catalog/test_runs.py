@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from indexer.catalog import Catalog
-from indexer.catalog.process import this_process
+from indexer.catalog.locks import this_process
 from indexer.errors import NotFound
 
 Start = Callable[[Callable[[], object]], Callable[[], int]]

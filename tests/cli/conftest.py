@@ -57,7 +57,7 @@ def small_parts():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
         patch.setattr("indexer.text.Preparer", PlainPreparer)
-        patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+        patch.setattr("indexer.text.pool._preparer", PlainPreparer)
         patch.setattr("indexer.collection.TAGGERS", 0)
         patch.setattr("os.nice", lambda more: 0)  # the other tests would be slower too
         yield

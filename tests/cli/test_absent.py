@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 from small_parts import WideHashEncoder
 
-from indexer.analysis.absent import ABSENT_CLUES
-from indexer.analysis.ranker import CLUES, DualEncoder, Ranker, Vocabulary
+from indexer.keyphrases.absent import ABSENT_CLUES
+from indexer.keyphrases.ranker import (
+    CLUES,
+    DualEncoder,
+    Ranker,
+    Vocabulary,
+)
 
 DIMS = WideHashEncoder.dims
 NONE = Vocabulary((), (), *(np.zeros(s, np.float32) for s in (0, (0, DIMS), (0, DIMS))))

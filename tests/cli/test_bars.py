@@ -9,7 +9,7 @@ import time
 import pytest
 from rich.console import Console
 
-from indexer.cli import bars, lines
+from indexer.cli import progress as module
 
 
 @pytest.fixture
@@ -17,7 +17,9 @@ def screen(monkeypatch):
     """A terminal that remembers what was written to it."""
     written = io.StringIO()
     monkeypatch.setattr(
-        bars, "Console", lambda **_: Console(file=written, force_terminal=True, width=100, color_system=None)
+        module,
+        "Console",
+        lambda **_: Console(file=written, force_terminal=True, width=100, color_system=None),
     )
     return written
 
@@ -27,14 +29,14 @@ def seen(screen):
 
 
 def test_work_that_is_done_at_once_draws_nothing(screen):
-    with bars.bars() as progress:
+    with module.bars() as progress:
         progress("read", 600, 600)
     assert seen(screen) == ""
 
 
 def test_longer_work_says_stage_number_and_total(screen, monkeypatch):
-    monkeypatch.setattr(bars, "PATIENCE", 0.0)
-    with bars.bars() as progress:
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    with module.bars() as progress:
         progress("mine", 0, 1200)
         deadline = time.monotonic() + 5
         while "0/1,200" not in seen(screen) and time.monotonic() < deadline:
@@ -50,8 +52,8 @@ def test_longer_work_says_stage_number_and_total(screen, monkeypatch):
 
 
 def test_an_estimate_that_was_too_low_grows(screen, monkeypatch):
-    monkeypatch.setattr(bars, "PATIENCE", 0.0)
-    with bars.bars() as progress:
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    with module.bars() as progress:
         progress("read", 7, 5)
         deadline = time.monotonic() + 5
         while "7/7" not in seen(screen) and time.monotonic() < deadline:
@@ -60,8 +62,8 @@ def test_an_estimate_that_was_too_low_grows(screen, monkeypatch):
 
 
 def test_a_stage_without_a_name_of_its_own_is_shown_as_it_is(screen, monkeypatch):
-    monkeypatch.setattr(bars, "PATIENCE", 0.0)
-    with bars.bars() as progress:
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    with module.bars() as progress:
         progress("polish", 0, None)
         deadline = time.monotonic() + 5
         while "Polish" not in seen(screen) and time.monotonic() < deadline:
@@ -76,7 +78,7 @@ def test_every_stage_of_a_run_has_a_name_for_people(indexed, run, home, tmp_path
     source = write(tmp_path / "docs.jsonl", corpus(6))
     with Collection.open(home=home) as collection:
         collection.index([source], progress=lambda stage, done, total: stages.append(stage))
-    assert set(stages) <= set(lines.NAMES)
+    assert set(stages) <= set(module.NAMES)
 
 
 def test_loading_the_encoder_is_a_stage_too(indexed):

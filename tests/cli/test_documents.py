@@ -49,7 +49,7 @@ def test_a_file_that_is_many_documents(run, home, tmp_path, corpus, write):
 
 @pytest.fixture
 def gold(tmp_path, monkeypatch, corpus, write):
-    from indexer.text.parallel import PreparePool
+    from indexer.text.pool import PreparePool
 
     monkeypatch.setattr(
         "trainer.evaluation.keyphrases.PreparePool", lambda workers, tagger: PreparePool(0, tagger)

@@ -9,7 +9,7 @@ import pytest
 from user_index import UserIndexInMemory
 
 from indexer.collection import Collection
-from indexer.enriching import Enriching
+from indexer.runs.enrich_watch import Enriching
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def index(monkeypatch, corpus) -> UserIndexInMemory:
     for record in corpus(60):
         index.put(record["id"], {"text": record["text"]})
     monkeypatch.setattr(Enriching, "_documents", index.opened)
-    monkeypatch.setattr("indexer.enrich.check", lambda *_: None)
+    monkeypatch.setattr("indexer.runs.enrich.check", lambda *_: None)
     return index
 
 

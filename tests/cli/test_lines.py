@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from indexer.cli.lines import Lines
+from indexer.cli.progress import Lines
 
 
 def test_a_line_for_each_stage_and_each_minute(capsys, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("indexer.cli.lines.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("indexer.cli.progress.time.monotonic", lambda: now[0])
     with Lines() as lines:
         lines("tag", 64, None)
         lines("train: loss 3.200", 1, 600)
@@ -41,7 +41,7 @@ def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
     said: list[str] = []
     enough = threading.Event()
     for name, value in {"EVERY": 0.02, "BEAT": 0.01, "click.echo": echo}.items():
-        monkeypatch.setattr(f"indexer.cli.lines.{name}", value)
+        monkeypatch.setattr(f"indexer.cli.progress.{name}", value)
     with Lines() as lines:
         lines("judge", 0, None)
         assert enough.wait(30)
@@ -50,10 +50,10 @@ def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
 
 @pytest.mark.parametrize("drawn", [True, False])
 def test_on_a_terminal_a_note_is_a_line_too(drawn, capsys, monkeypatch):
-    from indexer.cli import bars
+    from indexer.cli import progress
 
-    monkeypatch.setattr(bars, "PATIENCE", 0.0 if drawn else 60.0)
-    with bars.bars() as progress:
+    monkeypatch.setattr(progress, "PATIENCE", 0.0 if drawn else 60.0)
+    with progress.bars() as progress:
         progress("train", 1, 600)
         progress("note: Goes on with a training at step 41 of 600.", 0, None)
     assert "Goes on with a training at step 41 of 600." in capsys.readouterr().err

@@ -11,7 +11,7 @@ from small_parts import PlainPreparer
 from indexer.errors import LossDiverged
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
-from trainer.retrain.judging import Judge
+from trainer.retrain.judge import Judge
 
 BASE = "minilm-base"
 
@@ -21,13 +21,13 @@ def retrain(run, home, tmp_path, write, corpus, monkeypatch):
     """A collection of 48 documents, and a training that takes no time."""
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
-    monkeypatch.setattr("trainer.retrain.judging.speed", lambda *_: 1.0)
+    monkeypatch.setattr("trainer.retrain.judge.speed", lambda *_: 1.0)
 
     def candidates(live, snapshot, wanted, *, home, progress):
         progress("train: loss 0.500", 1, 2)
         yield Registry(home).get(BASE)
 
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
     judged_as(monkeypatch, BETTER)
     run("index", write(tmp_path / "docs.jsonl", corpus(48)), "--topics", "3", home=home)
     return lambda *args: run("retrain", *args, home=home)
@@ -69,7 +69,7 @@ def test_a_training_that_diverged_is_3(retrain, monkeypatch):
         raise LossDiverged("The loss became nan at step 3.")
         yield
 
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
     result = retrain()
     assert (result.exit_code, result.stdout) == (3, "refused: The loss became nan at step 3.\n")
 

@@ -10,11 +10,11 @@ from contextlib import closing
 import pytest
 from small_parts import WideHashEncoder
 
-from indexer.analysis.finders import Asked
 from indexer.catalog import BundleEntry
 from indexer.collection import Collection
-from indexer.engines.opening import open_generations
-from indexer.succession import Recipe, Succession
+from indexer.engines.registry import open_generations
+from indexer.pipeline.next_generation import Recipe, Succession
+from indexer.topics.models.registry import Asked
 
 JUDGED = {
     "accepted": True,

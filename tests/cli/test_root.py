@@ -20,7 +20,7 @@ HEAVY = {
     "structlog", "onnxruntime", "tokenizers", "elasticsearch",
 }  # fmt: skip
 LIST = [sys.executable, "-m", "indexer.cli", "--help"]
-INSIDE = {"bars.py", "opened.py"}  # imported inside commands only
+INSIDE = {"progress.py", "opened.py"}  # imported inside commands only
 
 
 def test_help_starts_at_once():
@@ -47,7 +47,7 @@ def test_help_loads_nothing_heavy(args):
 
 
 SHARED = [
-    CLI.parent / name for name in ("plain.py", "wording.py")
+    CLI.parent / "export" / name for name in ("serialize.py", "formatting.py")
 ]  # the page has them too; they keep the same rule
 FILES = [*sorted(path for path in CLI.rglob("*.py") if path.name not in INSIDE), *SHARED]
 
@@ -60,7 +60,11 @@ def test_modules_of_commands_import_only_click_at_the_top(path):
             tops |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             tops |= {f"{node.module}.{alias.name}" for alias in node.names}
-    ours = {name for name in tops if name.startswith(("indexer.plain", "indexer.wording.", "indexer.cli."))}
+    ours = {
+        name
+        for name in tops
+        if name.startswith(("indexer.export.serialize", "indexer.export.formatting.", "indexer.cli."))
+    }
     assert {name.split(".")[0] for name in tops - ours} - set(sys.stdlib_module_names) <= {"click"}
 
 
@@ -159,7 +163,7 @@ def test_a_run_that_was_stopped_by_hand_is_interrupted_and_can_go_on(
 
     write(tmp_path / "docs.jsonl", corpus(6))
     with monkeypatch.context() as patch:
-        patch.setattr("indexer.mining.encode_documents", interrupted)
+        patch.setattr("indexer.pipeline.steps.encode_documents", interrupted)
         assert run("index", "docs.jsonl", home=home).exit_code == 130
     assert "interrupted" in run("status", home=home).stdout
     shown = run("index", "docs.jsonl", home=home).stdout

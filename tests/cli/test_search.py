@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from indexer import plain
+from indexer.export import serialize
 
 
 def found(result):
@@ -180,7 +180,7 @@ def test_what_phrases_cannot_do(read, args):
     ],
 )
 def test_where_a_phrase_stands_in_its_sentence(sentence, surface, place):
-    assert plain.marks(sentence, surface) == ([place] if place else [])
+    assert serialize.marks(sentence, surface) == ([place] if place else [])
 
 
 # -- show ---------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def broker(monkeypatch, tmp_path):
     prefix = tmp_path.name.replace("_", "-")
     monkeypatch.setenv("INDEXER_INDEX_PREFIX", prefix)
     monkeypatch.setenv("INDEXER_BROKER", "memory://")
-    monkeypatch.setattr("workers.sending.ANSWER", 0.05)
+    monkeypatch.setattr("workers.messages.ANSWER", 0.05)
     yield prefix
     Transport.global_state.clear()
 

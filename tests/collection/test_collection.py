@@ -10,7 +10,7 @@ from indexer.collection import Collection
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
-from indexer.search import parse_filter
+from indexer.search.search import parse_filter
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_a_run_that_broke_off_ends_as_an_undisturbed_one(tmp_path, monkeypatch, 
     [("read", (8, 0, 0)), ("mine", (30, 0, 0)), ("fit topics", (30, 30, 0)), ("assign", (30, 30, 0))],
 )
 def test_who_loses_the_lock_writes_no_more(tmp_path, monkeypatch, stage, written):
-    monkeypatch.setattr("indexer.pipeline.STORE_CHUNK", 8)
+    monkeypatch.setattr("indexer.pipeline.run.STORE_CHUNK", 8)
 
     def sleep(now, done, total):
         if now == stage:

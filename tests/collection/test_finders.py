@@ -3,8 +3,8 @@
 import pytest
 from small_reports import made, opened, state, write
 
-from indexer.analysis.labels import label_of
-from indexer.fits import live_fit
+from indexer.topics.fits import live_fit
+from indexer.topics.labels import label_of
 
 
 @pytest.fixture

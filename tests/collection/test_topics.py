@@ -10,7 +10,7 @@ from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.engines.base import Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
-from indexer.wording import told
+from indexer.export.formatting import told
 
 
 def test_new_documents_join_the_topics_there_are(tmp_path):

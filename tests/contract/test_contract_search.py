@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.errors import MappingMismatch, QueryError
-from indexer.search import scan, search
+from indexer.search.search import scan, search
 
 # -- words -------------------------------------------------------------------------------------------------
 

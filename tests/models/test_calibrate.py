@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexer.encoding import Encoding, Window
 from indexer.errors import BackendUnavailable
+from indexer.protocols import Encoding, Window
 from models import calibrate as module
 from models.calibrate import (
     FILE,

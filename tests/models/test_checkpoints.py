@@ -12,20 +12,20 @@ import torch
 from safetensors.numpy import load_file, save_file
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
-from indexer.encoding import Window
 from indexer.errors import BackendUnavailable, BundleIncompatible, BundleMissing, ModelError
+from indexer.protocols import Window
 from models.bundle import ADAPTER, read_bundle, write_bundle
-from models.checkpoints import Wanted, import_checkpoint
+from models.import_ import Wanted, import_checkpoint
 from models.load import load_encoder
-from models.network import Network
 from models.registry import Registry
 from models.tokens import WordPieces
+from models.torch.network import Network
 from tests.models.small_checkpoints import SIZES, write_checkpoint
-from trainer.adapters import adapter_of, add_lora, only_layers
-from trainer.loop import TrainConfig, train
-from trainer.losses import info_nce
-from trainer.pairs import view_all
-from trainer.uctopic import embed
+from trainer.base.adapters import adapter_of, add_lora, only_layers
+from trainer.base.loop import TrainConfig, train
+from trainer.base.losses import info_nce
+from trainer.base.pairs import view_all
+from trainer.uctopic.recipe import embed
 
 TEXT = "The café's heat pumps warm a house."
 SPANS = ((4, 8), (11, 21), (22, 26), (0, 35))  # café, heat pumps, warm, all of it
@@ -290,7 +290,7 @@ def test_the_way_out_of_pickles_works(bert, tmp_path):
     import subprocess
     import sys
 
-    from models.checkpoints import AS_SAFETENSORS
+    from models.import_ import AS_SAFETENSORS
 
     torch.save(AutoModel.from_pretrained(bert).state_dict(), bert / "pytorch_model.bin")
     (bert / "model.safetensors").unlink()

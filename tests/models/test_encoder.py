@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from indexer.encoding import Encoder, Window
+from indexer.protocols import Encoder, Window
 from models.backends import Batch, Output
 from models.encoder import WindowEncoder, batches
 from models.pooling import normalised

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from indexer.encoding import Window
 from indexer.errors import BackendUnavailable, BundleIncompatible
+from indexer.protocols import Window
 from models.bundle import Bundle, Pooling
 from tests.models.conftest import encoder_of
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexer.encoding import Window
 from indexer.errors import BackendUnavailable
-from models.backends import with_onnx
-from models.backends.with_onnx import DATA, GRAPH, exported
+from indexer.protocols import Window
 from models.bundle import write_bundle
-from models.onnx_graph import Shape, quantise
+from models.onnx import backend
+from models.onnx.backend import DATA, GRAPH, exported
+from models.onnx.graph import Shape, quantise
 from tests.models.conftest import encoder_of
 from tests.models.test_encoder import WINDOWS, same
 
@@ -40,7 +40,7 @@ def test_quantise_keeps_an_output_of_zeros():
 
 @pytest.mark.parametrize("exactly", [True, False])
 def test_int8_is_near_fp32(bundle, tmp_path, encoder, monkeypatch, exactly):
-    monkeypatch.setattr(with_onnx, "multiplies_int8_exactly", lambda: exactly)
+    monkeypatch.setattr(backend, "multiplies_int8_exactly", lambda: exactly)
     small = encoder_of(bundle, "onnx-int8", tmp_path)
     for exact, rough in zip(encoder.encode(WINDOWS), small.encode(WINDOWS), strict=True):
         assert np.sum(exact.mentions * rough.mentions, axis=1).min() > 0.998

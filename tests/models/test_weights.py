@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from indexer.encoding import Window
 from indexer.errors import BundleIncompatible, BundleMissing
+from indexer.protocols import Window
 from models.bundle import ADAPTER, read_bundle, write_bundle
 from models.weights import DOCUMENTS, HEADS, load_weights, merge, read_safetensors
 from tests.models.conftest import encoder_of

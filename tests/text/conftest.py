@@ -1,7 +1,7 @@
 import pytest
 
 from indexer.text import Preparer
-from indexer.text.parallel import without_torch
+from indexer.text.pool import without_torch
 
 
 @pytest.fixture(scope="session")

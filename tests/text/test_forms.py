@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.text import normal_form, stemmed
-from indexer.text.forms import IRREGULAR, UNCHANGED, singular
+from indexer.text.normal_forms import IRREGULAR, UNCHANGED, singular
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 
 import pytest
 
 from indexer.errors import InputError
 from indexer.records import Document
-from indexer.text import parallel
-from indexer.text.parallel import Packed, PreparePool
+from indexer.text import pool
+from indexer.text.pool import Packed, PreparePool
 from indexer.text.prepare import Preparer
 
 DOCUMENTS = [
@@ -23,7 +24,7 @@ CHUNKS = [DOCUMENTS[:2], DOCUMENTS[2:], []]
 @pytest.fixture(autouse=True)
 def loaded(preparer, monkeypatch):
     """In this process, use the tagger that is loaded already."""
-    monkeypatch.setattr(parallel, "_preparer", lambda tagger: preparer)
+    monkeypatch.setattr(pool, "_preparer", lambda tagger: preparer)
 
 
 def test_packed_outcomes_come_out_as_they_went_in(preparer):
@@ -52,7 +53,7 @@ def test_no_more_chunks_are_read_than_are_in_flight():
         """Stands for the executor: answers at once, in this process."""
 
         def submit(self, function, *args):
-            future = parallel.Future()
+            future = Future()
             future.set_result(function(*args))
             return future
 
@@ -94,7 +95,7 @@ def test_a_document_that_fails_does_not_take_the_others_along(preparer, monkeypa
 def test_a_worker_ends_when_its_parent_is_killed(monkeypatch):
     code = (
         "import os, subprocess, sys, time\n"
-        "child = 'from indexer.text import parallel; parallel.WATCH_EVERY = 0.05; parallel._watch(%d)' % os.getpid()\n"
+        "child = 'from indexer.text import parallel; pool.WATCH_EVERY = 0.05; pool._watch(%d)' % os.getpid()\n"
         "print(subprocess.Popen([sys.executable, '-c', child]).pid, flush=True)\n"
         "time.sleep(60)\n"
     )

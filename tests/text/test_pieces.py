@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records import Document
-from indexer.text.pieces import LONGEST_PIECE, pieces
+from indexer.text.segments import LONGEST_PIECE, pieces
 
 
 def shown(document):

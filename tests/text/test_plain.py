@@ -1,6 +1,6 @@
 import pytest
 
-from indexer.text.plain import looks_english, plain_candidates, plain_sentences
+from indexer.text.untagged import looks_english, plain_candidates, plain_sentences
 
 GERMAN = (
     "Die künstliche Intelligenz ist ein Teilgebiet der Informatik, und die neuronalen Netze sind nicht neu."

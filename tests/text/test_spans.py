@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from indexer.records import Document, Mention, Prepared, Sentence
-from indexer.text.spans import with_parts
+from indexer.text.subspans import with_parts
 
 
 def parts_of(text: str, *phrases: str) -> list[str]:

@@ -4,8 +4,13 @@ import torch
 from safetensors.numpy import save_file
 
 from models.bundle import ADAPTER, read_bundle, write_bundle
-from models.network import Network
-from trainer.adapters import adapter_of, add_lora, in_eight_bits, only_layers
+from models.torch.network import Network
+from trainer.base.adapters import (
+    adapter_of,
+    add_lora,
+    in_eight_bits,
+    only_layers,
+)
 
 
 def shaken(network):

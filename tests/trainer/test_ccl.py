@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from trainer.ccl import agreed, clustered
-from trainer.loop import TrainConfig
-from trainer.train import Order, Sources, train_bundle
+from trainer.base.loop import TrainConfig
+from trainer.base.train import Order, Sources, train_bundle
+from trainer.uctopic.ccl import agreed, clustered
 
 pytestmark = pytest.mark.usefixtures("small_training")
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib import pyplot as plt
 
-from trainer.curve import draw
+from trainer.base.curve import draw
 
 
 def test_the_loss_is_blue_dots_and_the_score_goes_up_in_orange(tmp_path):

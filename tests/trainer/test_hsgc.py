@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from indexer.errors import NotEnoughData
-from models.backends.make import make_backend
+from models.backends import make_backend
 from models.encoder import WindowEncoder
-from models.network import Network
 from models.tokens import WordPieces
-from trainer import hsgc
-from trainer.documents import DocumentOrder, holistic, train_documents
-from trainer.hsgc import GlobalContrast
+from models.torch.network import Network
+from trainer.hsgc import recipe as module
+from trainer.hsgc.recipe import GlobalContrast
+from trainer.hsgc.train import DocumentOrder, holistic, train_documents
 
 KINDS = ["heat pump warm house", "cell membrane thin", "solid state battery safe"]
 ORDER = DocumentOrder("mine", clusters=3, steps=40, learning_rate=2e-3, threads=1)
@@ -24,9 +24,9 @@ ORDER = DocumentOrder("mine", clusters=3, steps=40, learning_rate=2e-3, threads=
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("trainer.documents.EVAL_EVERY", 10)
-    monkeypatch.setattr(hsgc, "BATCH", 24)
-    monkeypatch.setattr("trainer.views.NEAREST", 2)
+    monkeypatch.setattr("trainer.hsgc.train.EVAL_EVERY", 10)
+    monkeypatch.setattr(module, "BATCH", 24)
+    monkeypatch.setattr("trainer.hsgc.data.NEAREST", 2)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_centres_begin_at_those_of_all_texts_and_move_a_tenth(bundle, texts):
 
 
 def test_the_number_of_clusters_is_found(bundle, texts, monkeypatch):
-    monkeypatch.setattr(hsgc, "number_of_clusters", lambda vectors: len(vectors) // 15)
+    monkeypatch.setattr(module, "number_of_clusters", lambda vectors: len(vectors) // 15)
     assert recipe(bundle, texts, None).clusters == 4
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from indexer.errors import LossDiverged
-from trainer.loop import FINAL_RATE, TrainConfig, train
+from trainer.base.loop import FINAL_RATE, TrainConfig, train
 
 
 class Line:

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from trainer.losses import (
+from trainer.base.losses import (
     cluster_contrast,
     different_phrases,
     global_centres,

@@ -6,7 +6,13 @@ import pytest
 
 from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document
-from trainer.mining import Found, Mined, found_in, given_mentions, mine
+from trainer.base.corpus import (
+    Found,
+    Mined,
+    found_in,
+    given_mentions,
+    mine,
+)
 
 
 def test_mentions_come_back_with_their_sentence(tmp_path):

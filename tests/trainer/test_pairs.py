@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from models.tokens import WordPieces
-from trainer.mining import Found, mine
-from trainer.pairs import Mix, PairSampler, view_all
+from trainer.base.corpus import Found, mine
+from trainer.base.pairs import Mix, PairSampler, view_all
 
 SENTENCES = [
     "the heat pump is warm and safe .",

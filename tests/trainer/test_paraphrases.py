@@ -1,7 +1,7 @@
 import pytest
 
-from trainer.mining import Found, mine
-from trainer.paraphrases import paraphrases
+from trainer.base.corpus import Found, mine
+from trainer.phrase_bert.paraphrases import paraphrases
 
 
 def sentence(marked):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from trainer.mining import Found, mine
-from trainer.partners import PER_DOCUMENT, Partners
+from trainer.base.corpus import Found, mine
+from trainer.base.partners import PER_DOCUMENT, Partners
 
 WORDS = ["zinc", "iron", "salt", "lime", "coal", "clay", "sand", "mica", "gold", "lead"]
 

@@ -11,12 +11,12 @@ from indexer.errors import NotEnoughData
 from models.registry import Registry
 from models.tokens import WordPieces
 from tests.models.conftest import encoder_of
-from trainer.loop import TrainConfig
-from trainer.losses import triplet_by_distance
-from trainer.mining import given_mentions, mine
-from trainer.train import Order, Sources, train_bundle
-from trainer.triplets import TripletSampler, other_phrase
-from trainer.uctopic import HELD_BACK
+from trainer.base.corpus import given_mentions, mine
+from trainer.base.loop import TrainConfig
+from trainer.base.losses import triplet_by_distance
+from trainer.base.train import Order, Sources, train_bundle
+from trainer.phrase_bert.data import TripletSampler, other_phrase
+from trainer.uctopic.recipe import HELD_BACK
 
 pytestmark = pytest.mark.usefixtures("small_training")
 

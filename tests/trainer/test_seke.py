@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from models.weights import read_safetensors
-from trainer.loop import TrainConfig
-from trainer.losses import TEMPERATURE
-from trainer.seke import joint
-from trainer.train import Order, Sources, train_bundle
+from trainer.base.loop import TrainConfig
+from trainer.base.losses import TEMPERATURE
+from trainer.base.train import Order, Sources, train_bundle
+from trainer.seke.recipe import joint
 
 pytestmark = pytest.mark.usefixtures("small_training")
 

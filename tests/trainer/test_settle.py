@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import torch
 
-from models.network import Network
-from trainer.settle import settle
+from models.torch.network import Network
+from trainer.base.alignment import settle
 
 TEXTS = [[2, *ids, 3] for ids in np.random.default_rng(0).integers(5, 20, (400, 6)).tolist()]
 
@@ -36,8 +36,8 @@ def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
         read.append(len(texts))
         return torch.eye(32)[torch.arange(len(texts)) % 32]
 
-    monkeypatch.setattr("trainer.settle._vectors", vectors)
-    monkeypatch.setattr("trainer.settle.time.perf_counter", iter([0.0, 1.0]).__next__)
+    monkeypatch.setattr("trainer.base.alignment._vectors", vectors)
+    monkeypatch.setattr("trainer.base.alignment.time.perf_counter", iter([0.0, 1.0]).__next__)
     settle(Network(bundle), Network(bundle), TEXTS, padding=0, seconds=5.0)
     # 32 texts took a second, so both networks need 25 for 400: every fifth is read.
     assert read == [32, 80, 80]

@@ -9,11 +9,22 @@ from click.testing import CliRunner
 from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document
 from indexer.text import Preparer
-from indexer.text.parallel import without_torch
-from trainer.tagger.__main__ import main
-from trainer.tagger.model import TaggerConfig, evaluate, new_pipeline, train
-from trainer.tagger.treebank import Word, example, passages, read_conllu, rewrite
-from trainer.tagger.vectors import word_vectors
+from indexer.text.pool import without_torch
+from tools.tagger.__main__ import main
+from tools.tagger.model import (
+    TaggerConfig,
+    evaluate,
+    new_pipeline,
+    train,
+)
+from tools.tagger.treebank import (
+    Word,
+    example,
+    passages,
+    read_conllu,
+    rewrite,
+)
+from tools.tagger.vectors import word_vectors
 
 CONLLU = """\
 # newdoc id = one

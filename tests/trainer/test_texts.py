@@ -1,8 +1,8 @@
 import pytest
 
 from models.tokens import WordPieces
-from trainer.mining import Found, mine
-from trainer.texts import Texts
+from trainer.base.corpus import Found, mine
+from trainer.seke.data import Texts
 
 SENTENCES = [  # text, phrases
     (0, "the heat pump and the cell membrane .", ["heat pump", "cell membrane"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trainer import views as module
-from trainer.views import Views
+from trainer.hsgc import data as module
+from trainer.hsgc.data import Views
 
 SPECIAL = [0, 1]
 # 2 and 3 point alike, 4 and 5 too; the special ones point where 2 does.

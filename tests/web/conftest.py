@@ -15,7 +15,7 @@ def small_parts():
     """No torch, no spaCy, no worker processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
-        patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+        patch.setattr("indexer.text.pool._preparer", PlainPreparer)
         patch.setattr("indexer.collection.TAGGERS", 0)
         yield
 

@@ -11,8 +11,8 @@ from web_client import serving
 
 from indexer.cli import main
 from indexer.errors import NotFound, QueryError, SettingsError
-from indexer.keys import Keys
-from indexer.web.access import RateLimit
+from indexer.web.api_keys import Keys
+from indexer.web.auth import RateLimit
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_too_many_requests_have_to_wait(own):
 
 
 def test_who_tries_keys_has_to_wait(own, monkeypatch):
-    monkeypatch.setattr("indexer.web.access.TRIES", 0.01)
+    monkeypatch.setattr("indexer.web.auth.TRIES", 0.01)
     secret = Keys(own).add("me", "read")
     with serving(own, keys=True) as client:
         answers = [client.get("/api/topics", headers={"Authorization": f"Bearer {i}"}) for i in range(3)]

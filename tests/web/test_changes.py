@@ -249,7 +249,7 @@ def test_a_server_that_stops_interrupts_its_task(own, monkeypatch):
 
 
 def test_documents_that_are_handed_over_are_with_the_workers(client, monkeypatch):
-    from indexer.pipeline import RunReport
+    from indexer.pipeline.run import RunReport
 
     with Collection.open(home=client.app.state.served.collection.settings.home) as other:
         with other.catalog.lock("main", "test") as lock:

@@ -33,7 +33,7 @@ def test_all_that_is_found_by_words(web):
 
 
 def test_by_meaning_the_nearest(web, monkeypatch):
-    monkeypatch.setattr("indexer.search.NEAREST", 4)
+    monkeypatch.setattr("indexer.search.search.NEAREST", 4)
     found = web.get(
         "/api/export/search/jsonl", params={"q": "ocean waves", "mode": "meaning"}
     ).text.splitlines()
@@ -100,7 +100,7 @@ def test_parquet(web):
 
 
 def test_parquet_needs_a_package(web, monkeypatch):
-    monkeypatch.setattr("indexer.exports.find_spec", lambda name: None)
+    monkeypatch.setattr("indexer.export.tables.find_spec", lambda name: None)
     answer = web.get("/api/export/topics/parquet")
     assert answer.status_code == 501
     assert answer.json()["detail"] == "Parquet needs pyarrow, which is not installed."

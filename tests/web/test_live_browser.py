@@ -16,7 +16,7 @@ from web_client import indexed, made
 
 from indexer.cli import main
 from indexer.web.app import make_app
-from indexer.web.served import ServedCollection
+from indexer.web.shared import ServedCollection
 
 pytestmark = pytest.mark.live
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from indexer.records import Topic
-from indexer.topic_map import Spot, TopicMap, topic_map
-from indexer.web.pages.map_labels import FONT, SMALL, labels
+from indexer.topics.map import Spot, TopicMap, topic_map
+from indexer.web.pages.map_layout import FONT, SMALL, labels
 
 
 def spot(id_, x, y, radius=10.0, name="nine_signs"):

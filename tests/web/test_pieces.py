@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indexer.browsing import Period, Timeline
 from indexer.records import Keyphrase, MentionRow, Place
+from indexer.search.browse import Period, Timeline
 from indexer.web.pages.charts import bars, rounded_up, shares, shortened, spark
-from indexer.web.pages.marking import Piece, Span, highlighted, in_context, phrases_of, pieces
+from indexer.web.pages.highlighting import (
+    Piece,
+    Span,
+    highlighted,
+    in_context,
+    phrases_of,
+    pieces,
+)
 from indexer.web.pages.rendering import Address
 
 

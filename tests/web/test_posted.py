@@ -12,7 +12,7 @@ from web_pages import HTML, one, seen
 
 from indexer.collection import Collection
 from indexer.errors import EngineUnavailable
-from indexer.posted import Posted
+from indexer.runs.uploads import Posted
 
 BROKEN = "{broken"
 
@@ -255,14 +255,14 @@ def killed(*args, **kwargs):
 
 # Each is the first thing that is not done any more.
 STEPS = {
-    "it is at its place": "indexer.posted.Path.replace",
-    "it is read": "indexer.runs.read",
-    "its documents are stored": "indexer.pipeline.Pipeline._entries",
-    "what it lacks is removed": "indexer.pipeline.Pipeline.remove_missing",
-    "it is mined": "indexer.pipeline.Pipeline.mine",
-    "topics follow": "indexer.pipeline.Pipeline.finish",
-    "it waits no longer": "indexer.posted.Posted.drop",
-    "copies are tidied": "indexer.posted.Posted.tidy",
+    "it is at its place": "indexer.runs.uploads.Path.replace",
+    "it is read": "indexer.runs.index.read",
+    "its documents are stored": "indexer.pipeline.run.Pipeline._entries",
+    "what it lacks is removed": "indexer.pipeline.run.Pipeline.remove_missing",
+    "it is mined": "indexer.pipeline.run.Pipeline.mine",
+    "topics follow": "indexer.pipeline.run.Pipeline.finish",
+    "it waits no longer": "indexer.runs.uploads.Posted.drop",
+    "copies are tidied": "indexer.runs.uploads.Posted.tidy",
 }
 
 
@@ -295,7 +295,7 @@ def ended_while_read(collection, waiting, error, times):
         raise error
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("indexer.runs.read", end)
+        patch.setattr("indexer.runs.index.read", end)
         for _ in range(times):
             with pytest.raises(error):
                 collection.index_posted(waiting)
@@ -386,7 +386,7 @@ def test_a_killed_retry_forgets_no_letter(tmp_path, own, monkeypatch):
     with Collection.open(home=own) as collection:
         collection.index([file])
         with monkeypatch.context() as patch:
-            patch.setattr("indexer.runs.read", killed)
+            patch.setattr("indexer.runs.index.read", killed)
             with pytest.raises(Killed):
                 collection.retry()
         assert len(collection.dead_letters()) == 1

@@ -6,7 +6,7 @@ import pytest
 from lxml import html
 from web_client import serving
 
-from indexer.keys import Keys
+from indexer.web.api_keys import Keys
 
 HTML = {"Accept": "text/html"}
 

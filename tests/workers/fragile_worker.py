@@ -24,7 +24,13 @@ from small_parts import PlainPreparer, WideHashEncoder
 from indexer.catalog import Catalog
 from indexer.settings import load_settings
 from models.registry import Registry
-from workers import maintaining, patience, process, sending, supervisor
+from workers import (
+    maintenance,
+    messages,
+    process,
+    retry,
+    supervisor,
+)
 from workers.metrics import shown
 from workers.queues import QUEUES, processes
 
@@ -56,14 +62,14 @@ def candidates(live, snapshot, wanted, *, home, progress):
 
 
 def with_small_trainings():
-    import trainer.retrain.adapt
+    import trainer.retrain.candidates
     import trainer.retrain.probe
-    import workers.training
+    import workers.retrain_tasks
 
-    trainer.retrain.adapt.candidates = candidates
+    trainer.retrain.candidates.candidates = candidates
     trainer.retrain.probe.Preparer = PlainPreparer
     trainer.retrain.probe.LEAST_DOCUMENTS = 10
-    workers.training.SLICE = 1.0
+    workers.retrain_tasks.SLICE = 1.0
 
 
 def main(arguments):
@@ -75,19 +81,19 @@ def main(arguments):
         with shown(os.environ.get("FRAGILE_METRICS", "0")) as places:
             supervisor.Supervisor(started, places, command=command).run()
         return 0
-    import indexer.text.parallel
+    import indexer.text.pool
     import models.load
 
-    sending.UNDERWAY = 1.0
-    patience.FIRST = 0.2
-    process.ticking = partial(maintaining.ticking, every=0.5)
+    messages.UNDERWAY = 1.0
+    retry.FIRST = 0.2
+    process.ticking = partial(maintenance.ticking, every=0.5)
 
     models.load.load_encoder = lambda *args, **kwargs: FragileEncoder()
-    indexer.text.parallel.Preparer = FragilePreparer
+    indexer.text.pool.Preparer = FragilePreparer
     if first := os.environ.get("FRAGILE_FIRST"):
         settings = load_settings()
         with Catalog.open(settings.database) as catalog:
-            sending.Sender(settings).send(catalog, sending.messages(arguments[0], "main", [first]))
+            messages.Sender(settings).send(catalog, messages.messages(arguments[0], "main", [first]))
     if arguments[0] == "train":
         with_small_trainings()
     return process.main(arguments)

@@ -51,9 +51,9 @@ def site(
     tmp_path: Path, postgres: Guarded, redis: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
     """A collection of its own in Elasticsearch, with batches of eight documents so that there are many."""
-    monkeypatch.setattr("workers.sending.CHUNK", 8)
-    monkeypatch.setattr("workers.sending.UNDERWAY", 1.0)
-    monkeypatch.setattr("workers.crew.SWEEP_EVERY", 0.5)
+    monkeypatch.setattr("workers.messages.CHUNK", 8)
+    monkeypatch.setattr("workers.messages.UNDERWAY", 1.0)
+    monkeypatch.setattr("workers.pool.SWEEP_EVERY", 0.5)
     name = f"workers-{next(NUMBERS)}-{os.getpid()}"
     url = elasticsearch("8.19")
     yield Site(

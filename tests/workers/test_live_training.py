@@ -14,7 +14,7 @@ from workers_site import PATIENCE, Site, articles, written
 
 from indexer.collection import Collection
 from trainer.retrain.report import RetrainOptions
-from workers import training
+from workers import retrain_tasks
 
 pytestmark = needs("elasticsearch-8.19")  # with the other tests of workers
 
@@ -54,7 +54,7 @@ def test_a_trainer_that_is_killed_is_followed_by_another_one(
         with site.indexing(source) as running:
             assert running.result(PATIENCE).mined == 48
         with site.opened() as collection:
-            run = training.hand_over(collection, RetrainOptions()).run
+            run = retrain_tasks.hand_over(collection, RetrainOptions()).run
         site.wait_for(killed, "a trainer at work")
         site.wait_for(lambda c: c.catalog.run(run).state == "finished", "the end of the retrain")
     with site.opened() as collection:

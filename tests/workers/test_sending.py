@@ -13,9 +13,9 @@ from services.ports import wait_until
 from indexer.catalog import Catalog, LedgerEntry
 from indexer.errors import BrokerUnavailable
 from indexer.settings import load_settings
-from workers import sending
-from workers.maintaining import ticking
-from workers.sending import Sender, messages
+from workers import messages as module
+from workers.maintenance import ticking
+from workers.messages import Sender, messages
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_what_was_never_sent_is_sent_and_what_is_underway_is_not(catalog, sender
 def test_as_many_are_sent_again_as_were_lost(catalog, sender, monkeypatch):
     cut(catalog, 5)
     sender.sweep(catalog)
-    monkeypatch.setattr(sending, "UNDERWAY", -1.0)
+    monkeypatch.setattr(module, "UNDERWAY", -1.0)
     monkeypatch.setattr(sender, "depth", lambda queue: 3)
     assert sender.sweep(catalog) == 2
     monkeypatch.setattr(sender, "depth", lambda queue: None)  # the broker is away

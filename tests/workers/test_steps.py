@@ -17,16 +17,16 @@ from services.ports import wait_until
 from small_parts import PlainPreparer, WideHashEncoder
 from workers_site import FRAGILE, PATIENCE, TESTS, articles, written
 
-from indexer.analysis.finders import Asked
 from indexer.catalog import LedgerEntry
 from indexer.collection import Collection
-from indexer.engines.opening import open_generations
+from indexer.engines.registry import open_generations
 from indexer.errors import EngineUnavailable, NotFound
+from indexer.pipeline.next_generation import Recipe, Succession
 from indexer.records import Document
-from indexer.succession import Recipe, Succession
-from workers import maintaining, steps
+from indexer.topics.models.registry import Asked
+from workers import maintenance, steps
+from workers.messages import Message
 from workers.resources import Resources
-from workers.sending import Message
 
 SMALL_CHUNK = 8
 
@@ -69,9 +69,9 @@ class Tray:
 def encoder(monkeypatch):
     made = Encoder()
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: made)
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("workers.sending.CHUNK", SMALL_CHUNK)
+    monkeypatch.setattr("workers.messages.CHUNK", SMALL_CHUNK)
     monkeypatch.setattr("workers.steps.put_off", lambda tries: 0.0)
     return made
 
@@ -92,13 +92,13 @@ def empty_home(tmp_path_factory):
 @pytest.fixture
 def collection(tmp_path, empty_home, encoder, tray, monkeypatch):
     """A collection whose commands hand their documents to workers: us, while the command waits."""
-    monkeypatch.setattr("workers.crew.Sender", lambda settings: tray)
+    monkeypatch.setattr("workers.pool.Sender", lambda settings: tray)
     copytree(empty_home, tmp_path / "home")
     with Collection.open(home=tmp_path / "home", broker="memory://", batches_ahead=3) as opened:
         resources = Resources(opened.settings, "encode")
-        monkeypatch.setattr("workers.crew.POLL", 0.0)
-        monkeypatch.setattr("workers.crew.SWEEP_EVERY", 0.0)
-        monkeypatch.setattr("workers.crew.sleep", lambda seconds: work(resources, tray))
+        monkeypatch.setattr("workers.pool.POLL", 0.0)
+        monkeypatch.setattr("workers.pool.SWEEP_EVERY", 0.0)
+        monkeypatch.setattr("workers.pool.sleep", lambda seconds: work(resources, tray))
         yield opened
         resources.close()
 
@@ -132,7 +132,7 @@ def source(tmp_path):
 
 @pytest.mark.slow
 def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("indexer.pipeline.CHUNK", SMALL_CHUNK)
+    monkeypatch.setattr("indexer.pipeline.run.CHUNK", SMALL_CHUNK)
     with Collection.open(home=tmp_path / "alone") as alone:
         alone.index([source], topics=3)
         report = collection.index([source], topics=3)
@@ -337,7 +337,7 @@ def test_a_document_that_kills_its_worker_is_buried_and_nothing_else(collection,
                 work(resources, tray)
 
     monkeypatch.setitem(steps.STEPS, "encode", die)
-    monkeypatch.setattr("workers.crew.sleep", work_on)
+    monkeypatch.setattr("workers.pool.sleep", work_on)
     report = collection.index([source], topics=2)
     assert (report.mined, report.failed) == (39, 1)
     assert [len(ids) for ids in deaths] == [SMALL_CHUNK, SMALL_CHUNK, 1, 1]
@@ -354,9 +354,9 @@ def test_a_maintaining_worker_feeds_and_finishes_a_run_that_nobody_waits_for(col
     with collection.catalog.lock("main", "somebody"):  # who waits finishes it
         for _ in range(3):
             work(resources, tray)
-            maintaining.maintain(resources, tray)
+            maintenance.maintain(resources, tray)
         assert collection.catalog.run(report.run).state == "running"
-    maintaining.maintain(resources, tray)
+    maintenance.maintain(resources, tray)
     resources.close()
     run = collection.catalog.run(report.run)
     assert (run.state, run.counts["mined"], run.counts["topics"]) == (
@@ -395,7 +395,7 @@ def test_a_run_that_a_worker_is_at_is_left_to_it(collection, source, tray):
 
 @pytest.mark.slow
 def test_a_second_signal_gives_the_batch_in_hand_back(collection, source, tray, monkeypatch):
-    monkeypatch.setattr("workers.sending.CHUNK", 1)
+    monkeypatch.setattr("workers.messages.CHUNK", 1)
     collection.index([source], wait=False)
     resources = Resources(collection.settings, "prepare")
     work(resources, tray, most=1)
@@ -447,7 +447,7 @@ def test_a_worker_that_looks_in_another_place_forgets_and_buries_nothing(
 
 @pytest.mark.slow
 def test_crew_says_so_when_nobody_works(collection, source, tray, monkeypatch, capsys):
-    monkeypatch.setattr("workers.crew.LONELY", -1.0)
+    monkeypatch.setattr("workers.pool.LONELY", -1.0)
     stages = []
     collection.index([source], topics=2, progress=lambda stage, done, total: stages.append(stage))
     assert "mine: no worker is at work" in stages

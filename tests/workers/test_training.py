@@ -9,11 +9,11 @@ from workers_site import articles, written
 
 from indexer.collection import Collection
 from indexer.errors import CatalogError, SettingsError
-from indexer.progress import Paused
+from indexer.protocols import Paused
 from models.registry import SHIPPED, Registry
 from trainer.retrain.report import RetrainOptions
-from workers import training
-from workers.training import Slice
+from workers import retrain_tasks
+from workers.retrain_tasks import Slice
 
 STEPS = 3
 
@@ -38,7 +38,7 @@ def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
     from small_parts import PlainPreparer, WideHashEncoder
 
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: WideHashEncoder())
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
@@ -58,21 +58,21 @@ def steps(monkeypatch) -> list[int]:
             progress(f"train: loss {1 / len(done):.3f}", len(done), STEPS)
         yield Registry(home).get("minilm-base")
 
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
-    monkeypatch.setattr(training, "SLICE", 0.0)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
+    monkeypatch.setattr(retrain_tasks, "SLICE", 0.0)
     return done
 
 
 def work(collection: Collection, tray: Tray, *, stopping: bool = False) -> None:
     """What a worker does with the first message."""
-    training.work(collection.settings, collection.catalog, tray, tray.messages.pop(0), lambda: stopping)
+    retrain_tasks.work(collection.settings, collection.catalog, tray, tray.messages.pop(0), lambda: stopping)
 
 
 @pytest.mark.slow
 def test_one_message_follows_the_other_until_it_is_done(collection, steps, monkeypatch):
     tray = Tray()
-    monkeypatch.setattr(training, "Sender", lambda settings: tray)
-    report = training.hand_over(collection, RetrainOptions())
+    monkeypatch.setattr(retrain_tasks, "Sender", lambda settings: tray)
+    report = retrain_tasks.hand_over(collection, RetrainOptions())
     assert tray.messages == [report.run]
     for number in range(1, STEPS + 1):
         work(collection, tray)
@@ -87,10 +87,10 @@ def test_one_message_follows_the_other_until_it_is_done(collection, steps, monke
 
 
 def test_files_that_workers_need_are_named(collection, steps, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "Sender", lambda settings: Tray())
+    monkeypatch.setattr(retrain_tasks, "Sender", lambda settings: Tray())
     gold = written(tmp_path / "gold.jsonl", [])
     options = RetrainOptions(gold=gold, candidate=str(SHIPPED / "minilm-base"))
-    assert training.hand_over(collection, options).notes == [
+    assert retrain_tasks.hand_over(collection, options).notes == [
         f"{gold} must be there, under the same path, where workers are.",
         f"{SHIPPED / 'minilm-base'} must be there, under the same path, where workers are.",
     ]
@@ -110,14 +110,14 @@ def test_a_message_too_many_does_no_harm(collection, steps):
 
 def test_what_nobody_works_on_gets_a_message_again(collection, steps):
     tray = Tray()
-    training.sweep(collection.catalog, tray)
+    retrain_tasks.sweep(collection.catalog, tray)
     assert tray.messages == []
     run = collection.begin_retrain(RetrainOptions()).run
     with collection.catalog.lock("main@retrain", "indexer worker"):
-        training.sweep(collection.catalog, tray)
+        retrain_tasks.sweep(collection.catalog, tray)
         assert tray.messages == []
-    training.sweep(collection.catalog, tray)
-    training.sweep(collection.catalog, tray)
+    retrain_tasks.sweep(collection.catalog, tray)
+    retrain_tasks.sweep(collection.catalog, tray)
     assert tray.messages == [run]
 
 
@@ -128,9 +128,9 @@ def test_what_no_worker_is_at_can_be_given_up(collection, steps):
         collection.catalog.lock("main@retrain", "indexer worker"),
         pytest.raises(CatalogError, match="are being made or removed by indexer worker"),
     ):
-        training.give_up(collection.catalog, "main")
-    assert training.give_up(collection.catalog, "main") == [run]
-    assert training.give_up(collection.catalog, "main") == []
+        retrain_tasks.give_up(collection.catalog, "main")
+    assert retrain_tasks.give_up(collection.catalog, "main") == [run]
+    assert retrain_tasks.give_up(collection.catalog, "main") == []
     tray = Tray()
     tray.messages = [run]
     work(collection, tray)  # a message that came late
@@ -147,7 +147,7 @@ def test_a_catalog_that_was_away_at_the_end_of_a_slice_is_no_death(collection, s
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:
         patch.setattr(Collection, "go_on_with_retrain", ends_without_a_word)
-        training.work(collection.settings, collection.catalog, Tray(), run, lambda: False)
+        retrain_tasks.work(collection.settings, collection.catalog, Tray(), run, lambda: False)
     assert collection.catalog.run(run).counts == {"seconds": 5.0}
 
 
@@ -159,7 +159,7 @@ def test_an_index_run_is_none_of_its_business(collection, steps, tmp_path):
 
 def test_the_run_says_what_tagger_and_limits(collection, steps, monkeypatch):
     tray = Tray()
-    monkeypatch.setattr(training, "SLICE", 60.0)
+    monkeypatch.setattr(retrain_tasks, "SLICE", 60.0)
     own = {"gate_churn": 0.123, "keyphrases": 7, "absent_keyphrases": 2}
     collection.settings = collection.settings.model_copy(update=own)
     tray.messages = [collection.begin_retrain(RetrainOptions()).run]
@@ -169,37 +169,39 @@ def test_the_run_says_what_tagger_and_limits(collection, steps, monkeypatch):
         update={"gate_churn": 0.4, "keyphrases": 10, "absent_keyphrases": 5, "collection": "other"}
     )
     with pytest.raises(AttributeError):  # of the report that there is none
-        training.work(worker, collection.catalog, tray, tray.messages.pop(), lambda: False)
+        retrain_tasks.work(worker, collection.catalog, tray, tray.messages.pop(), lambda: False)
     (told,) = seen
     assert {name: getattr(told, name) for name in own} == own
     assert told.collection == "main"
 
 
 def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, steps, tmp_path, monkeypatch):
-    monkeypatch.setattr("indexer.drift.TO_JUDGE_BY", 100)  # there are fewer than 200 texts here
+    monkeypatch.setattr(
+        "indexer.pipeline.drift_check.TO_JUDGE_BY", 100
+    )  # there are fewer than 200 texts here
     tray = Tray()
-    training.begin(collection.settings, tray, "main")
+    retrain_tasks.begin(collection.settings, tray, "main")
     assert tray.messages == []
     assert collection.history()[0].counts["reason"].startswith("Not enough has drifted: 0 new and 48 old")
     collection.index([written(tmp_path / "b.jsonl", articles(120)[48:])], workers=False)  # more than doubled
-    training.begin(collection.settings, tray, "main")
+    retrain_tasks.begin(collection.settings, tray, "main")
     (run,) = tray.messages
     assert collection.catalog.run(run).options["budget"] == 45 * 60
-    training.begin(collection.settings, tray, "main")  # workers are at it
-    training.begin(collection.settings, tray, "none")
+    retrain_tasks.begin(collection.settings, tray, "main")  # workers are at it
+    retrain_tasks.begin(collection.settings, tray, "none")
     assert tray.messages == [run]
 
 
 def test_without_a_broker_nothing_is_begun(collection, steps):
     collection.settings = collection.settings.model_copy(update={"broker": ""})
     with pytest.raises(SettingsError, match="There is no broker"):
-        training.hand_over(collection, RetrainOptions())
+        retrain_tasks.hand_over(collection, RetrainOptions())
     assert collection.history() == []
 
 
 def test_a_slice_ends_between_steps_and_not_once_topics_are_given(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("workers.training.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("workers.retrain_tasks.time.monotonic", lambda: now[0])
     progress = Slice(lambda: False)
     progress("probe", 0, None)
     now[0] = 1_000.0  # what cannot be stopped does not count

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from indexer.pipeline import RunReport
-from indexer.progress import Progress, no_progress
+from indexer.pipeline.run import RunReport
+from indexer.protocols import Progress, no_progress
 from indexer.records import Document, StoredDocument, Topic
 from trainer.evaluation.documents import Miner, mine
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.vectors import Floats
+from indexer.common import Floats
 
 PARTS = ("train", "dev", "test")
 HIDDEN = 256  # as in Phrase-BERT, and in Yu and Ettinger 2020

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.analysis import kmeans as quiet
-from indexer.vectors import Floats
+from indexer.common import Floats
+from indexer.topics.models import clusters as quiet
 from trainer.evaluation.figures import Figure, repeated
 
 Clusters = NDArray[np.intp]

@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 
+from indexer.common import Floats
 from indexer.text import normal_form
-from indexer.vectors import Floats
 
 Words = tuple[str, ...]
 Topics = Sequence[Sequence[str]]  # the leading phrases of each topic, best first

@@ -10,14 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from indexer.catalog.entries import DeadLetter
-from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.errors import InputError
-from indexer.pipeline import RunReport
-from indexer.progress import Progress, no_progress
+from indexer.pipeline.run import RunReport
+from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers import read
 from indexer.records import Document, Topic
-from indexer.search import Mode, SearchResults
+from indexer.search.search import Mode, SearchResults
 from indexer.settings import Settings
 
 

@@ -2,8 +2,8 @@
 
 Each mention has a vector in its sentence; the vectors are clustered into as many clusters as there are kinds, and the
 clusters are compared with the kinds. Four rows, all from the same vectors: K-means, as published, and a Gaussian
-mixture (`indexer.analysis.mixture`), each on the vectors as they are and smoothed over the mentions of a phrase and
-the phrases named side by side with it, short forms standing for their long forms (`indexer.analysis.linking`).
+mixture (`trainer.evaluation.mixture`), each on the vectors as they are and smoothed over the mentions of a phrase and
+the phrases named side by side with it, short forms standing for their long forms (`indexer.text.linking`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.analysis.linking import Related, coordinated, short_forms, smoothed
-from indexer.analysis.mixture import fit_mixture
-from indexer.batches import batches
-from indexer.encoding import Encoder, Window
-from indexer.progress import Progress, no_progress
+from indexer.common import Floats, batches
+from indexer.protocols import Encoder, Progress, Window, no_progress
 from indexer.text import normal_form
-from indexer.vectors import Floats
+from indexer.text.linking import (
+    Related,
+    coordinated,
+    short_forms,
+    smoothed,
+)
 from trainer.evaluation.clustering import Clusters, kmeans, numbered, scored
 from trainer.evaluation.lines import Line, read_lines
+from trainer.evaluation.mixture import fit_mixture
 from trainer.evaluation.table import Published, Table, known
 
 CHUNK = 512  # windows encoded at once

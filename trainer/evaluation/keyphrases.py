@@ -18,17 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from indexer.analysis.keyphrases import choose
-from indexer.batches import batches
-from indexer.encoding import Encoder
+from indexer.common import Floats, batches
 from indexer.errors import InputError
-from indexer.mining import mined
-from indexer.progress import Progress, no_progress
+from indexer.keyphrases.scoring import choose
+from indexer.pipeline.steps import mined
+from indexer.pipeline.windows import encode_documents
+from indexer.protocols import Encoder, Progress, no_progress
 from indexer.records import Document, EncodedDocument, MentionRow
 from indexer.text import stemmed
-from indexer.text.parallel import PreparePool
-from indexer.vectors import Floats
-from indexer.windows import encode_documents
+from indexer.text.pool import PreparePool
 from trainer.evaluation.figures import Figure
 from trainer.evaluation.lines import Line, read_lines
 from trainer.evaluation.table import Published, Table, known

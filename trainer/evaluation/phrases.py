@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from indexer.batches import batches
-from indexer.encoding import Encoder
+from indexer.common import Floats, batches
 from indexer.errors import InputError
-from indexer.progress import Progress, no_progress
-from indexer.vectors import Floats
+from indexer.protocols import Encoder, Progress, no_progress
 from trainer.evaluation.classifier import PARTS, Pairs, as_published, by_classifier, by_threshold
 from trainer.evaluation.figures import Figure, repeated
 from trainer.evaluation.lines import Line, read_lines

@@ -14,17 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from indexer.analysis.absent import THRESHOLD, AbsentFinder, vocabulary_of
-from indexer.analysis.keyphrases import FEWEST
-from indexer.batches import batches
-from indexer.encoding import Encoder
+from indexer.common import batches
 from indexer.errors import InputError
-from indexer.mining import mined
-from indexer.progress import Progress, no_progress
+from indexer.keyphrases.absent import THRESHOLD, AbsentFinder, vocabulary_of
+from indexer.keyphrases.scoring import FEWEST
+from indexer.pipeline.steps import mined
+from indexer.pipeline.windows import encode_documents
+from indexer.protocols import Encoder, Progress, no_progress
 from indexer.records import Document, MentionRow, MinedDocument, StoredDocument
 from indexer.text import stemmed
-from indexer.text.parallel import PreparePool
-from indexer.windows import encode_documents
+from indexer.text.pool import PreparePool
 from trainer.evaluation.figures import Figure, resampled
 from trainer.evaluation.keyphrases import Gold, read_gold
 from trainer.evaluation.table import Published, Table, known

@@ -21,11 +21,11 @@ from itertools import islice
 from pathlib import Path
 from typing import get_args
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.errors import InputError
-from indexer.progress import Progress, no_progress
+from indexer.protocols import Progress, no_progress
 from indexer.records import Document
-from indexer.search import Mode
+from indexer.search.search import Mode
 from trainer.evaluation.coherence import Words, occurrences, words_of
 from trainer.evaluation.documents import Miner, mine, read_documents
 from trainer.evaluation.figures import RESAMPLES, SEED, Figure, bootstrapped

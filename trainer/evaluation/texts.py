@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from indexer.batches import batches
-from indexer.encoding import Encoder
-from indexer.progress import Progress, no_progress
+from indexer.common import batches
+from indexer.protocols import Encoder, Progress, no_progress
 from trainer.evaluation.clustering import Clusters, kmeans, numbered, scored
 from trainer.evaluation.lines import Line, read_lines
 from trainer.evaluation.table import Published, Table, known

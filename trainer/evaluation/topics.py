@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.batches import batches
-from indexer.progress import Progress, no_progress
+from indexer.common import Floats, batches
+from indexer.protocols import Progress, no_progress
 from indexer.records import Document, MetaValue, StoredDocument, Topic, Vector
-from indexer.vectors import Floats
 from trainer.evaluation import coherence
 from trainer.evaluation.clustering import agreement, kmeans, numbered
 from trainer.evaluation.documents import Miner, mine, read_documents

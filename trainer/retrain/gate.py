@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from indexer.limits import GATE, GateLimits
-from indexer.vectors import Floats
+from indexer.common import Floats
+from indexer.settings import GATE, GateLimits
 from trainer.retrain.measure import Measured, Rows
 
 SURE = 0.05  # a gain must be there in all but so many of the resampled probes

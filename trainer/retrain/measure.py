@@ -17,17 +17,22 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.analysis.keyphrases import base_scores
-from indexer.analysis.labels import LabelMaker, PhraseCount
-from indexer.analysis.topics import STARTS, Sample, TopicFit, fit, vote
-from indexer.batches import batches
-from indexer.encoding import Encoder, Window
+from indexer.common import Floats, batches, unit
 from indexer.errors import LossDiverged
+from indexer.keyphrases.scoring import base_scores
+from indexer.pipeline.windows import encode_documents
+from indexer.protocols import Encoder, Window
 from indexer.records import Document, EncodedDocument, Prepared
-from indexer.vectors import Floats, unit
-from indexer.windows import encode_documents
+from indexer.topics.labels import LabelMaker, PhraseCount
+from indexer.topics.models.clusters import (
+    STARTS,
+    Sample,
+    TopicFit,
+    fit,
+    vote,
+)
 from trainer.evaluation import coherence
-from trainer.retrain.gold import Gold, measure_gold
+from trainer.retrain.ground_truth import Gold, measure_gold
 from trainer.retrain.probe import Probe
 
 CHUNK = 32  # texts encoded at once

@@ -15,12 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from indexer.analysis.linking import coordinated
-from indexer.batches import batches
+from indexer.common import batches, shuffled
 from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document, Mention, Prepared, Sentence
-from indexer.sampling import shuffled
 from indexer.text import Preparer
+from indexer.text.linking import coordinated
 
 LEAST_DOCUMENTS = 50
 PHRASES = 24  # of a text, those that other texts have first

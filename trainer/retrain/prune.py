@@ -9,8 +9,8 @@ from indexer.catalog.repository import Catalog
 from indexer.engines.generations import Generation, Generations
 from indexer.errors import SearchError
 from indexer.log import get_logger
+from indexer.pipeline.next_generation import remove_generation
 from indexer.settings import Settings
-from indexer.succession import remove_generation
 from models.registry import Registry
 
 logger = get_logger(__name__)
@@ -89,5 +89,5 @@ def _unused(catalog: Catalog, registry: Registry, collection: str, used: set[str
 
 
 def is_candidate(bundle: str, collection: str) -> bool:
-    """Whether a bundle has the name of one that a retrain of this collection has made: see `trainer.retrain.adapt`."""
+    """Whether a retrain of this collection gave the bundle its name; see `trainer.retrain.candidates`."""
     return bool(re.fullmatch(rf"{re.escape(collection)}-[0-9a-f]{{12}}-[0-9a-f]{{6}}-(pairs|ccl)", bundle))

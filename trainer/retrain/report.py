@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from indexer.drift import Drift
+from indexer.pipeline.drift_check import Drift
 from trainer.retrain.gate import Report
 
 if TYPE_CHECKING:
-    from trainer.retrain.adapt import Method
+    from trainer.retrain.candidates import Method
 
 Verdict = Literal[
     "swapped", "nothing", "refused", "accepted", "paused"

@@ -17,28 +17,33 @@ from pathlib import Path
 from typing import Any
 
 from indexer.catalog.entries import BundleEntry, Run, RunState
+from indexer.catalog.generation_switch import ledger_of
 from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
-from indexer.catalog.turns import ledger_of
-from indexer.drift import measure
-from indexer.encoding import Encoder
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
-from indexer.fits import live_fit
+from indexer.export.formatting import count
 from indexer.log import get_logger
-from indexer.progress import Paused, Progress, no_progress
-from indexer.runs import check_live
+from indexer.pipeline.drift_check import measure
+from indexer.pipeline.next_generation import (
+    Recipe,
+    Succession,
+    as_in,
+    building,
+    complete,
+)
+from indexer.protocols import Encoder, Paused, Progress, no_progress
+from indexer.runs.index import check_live
 from indexer.settings import Settings
-from indexer.succession import Recipe, Succession, as_in, building, complete
-from indexer.wording import count
+from indexer.topics.fits import live_fit
 from models.bundle import Bundle
-from models.fetching import packed
+from models.catalog_files import packed
 from models.ranker import read_ranker
 from models.registry import Registry
-from trainer.retrain import gold
+from trainer.retrain import ground_truth
 from trainer.retrain.gate import Report
-from trainer.retrain.judging import Judge
+from trainer.retrain.judge import Judge
 from trainer.retrain.prune import is_candidate, prune, prune_encoders
 from trainer.retrain.report import RetrainOptions, RetrainReport
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
@@ -162,7 +167,7 @@ class Retrainer:
     def _looked(self, options: RetrainOptions) -> tuple[RetrainReport, dict[str, Any]]:
         """A report that has a reason where there is nothing to do, and what was asked for, of which documents."""
         report = RetrainReport(bundle=self._settings.bundle)
-        labels = gold.fingerprint(options.gold) if options.gold else ""
+        labels = ground_truth.fingerprint(options.gold) if options.gold else ""
         asked = {
             **options.as_json(),
             "state": fingerprint(self._catalog, self._name, labels),
@@ -322,7 +327,11 @@ class Retrainer:
         if options.candidate:
             yield self._registry.get(options.candidate)
             return
-        from trainer.retrain.adapt import MINED, Adaptation, candidates  # torch, which takes seconds to load
+        from trainer.retrain.candidates import (  # torch, which takes seconds to load
+            MINED,
+            Adaptation,
+            candidates,
+        )
 
         snapshot = folder / "documents.jsonl"
         ids = sampled(self._catalog, self._name, SNAPSHOT_DOCUMENTS, without=judge.held_back())
@@ -423,7 +432,7 @@ def _why(error: BaseException) -> str:
 
 def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
     """A note where the budget has ended before much could be learned."""
-    from trainer.work import FEW  # which loads torch; a training has loaded it
+    from trainer.base.job import FEW  # which loads torch; a training has loaded it
 
     steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
     if not 0 < steps < FEW:

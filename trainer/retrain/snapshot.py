@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import nsmallest
 from pathlib import Path
 
-from indexer.batches import batches
 from indexer.catalog.repository import Catalog
+from indexer.common import batches, shuffled
 from indexer.engines.base import Engine
 from indexer.records import Document
-from indexer.sampling import shuffled
 
 PERIODS = 10  # parts of the collection's history, each with as many documents
 CHUNK = 256  # documents read at once

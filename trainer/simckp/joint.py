@@ -19,15 +19,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from indexer.analysis.ranker import TEMPERATURE
 from indexer.errors import BundleIncompatible, NotEnoughData
+from indexer.keyphrases.ranker import TEMPERATURE
 from indexer.text import stemmed
 from models.bundle import Bundle, Pooling, write_bundle
-from models.generator import BETWEEN, FAMILY, LONGEST_SEQUENCE, LONGEST_TEXT, load_bart
 from models.pooling import touched
 from models.tokens import WordPieces
-from trainer.losses import span_contrast
-from trainer.simckp.labels import Labelled
+from models.torch.generator import (
+    BETWEEN,
+    FAMILY,
+    LONGEST_SEQUENCE,
+    LONGEST_TEXT,
+    load_bart,
+)
+from trainer.base.losses import span_contrast
+from trainer.simckp.data import Labelled
 
 DOCUMENTS = 8  # of a batch; the paper's
 CONTRAST = 0.3  # lambda, the weight of ranking beside writing; the paper's

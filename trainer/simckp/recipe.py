@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from indexer.analysis.ranker import TEMPERATURE, DualEncoder
+from indexer.common import Floats
 from indexer.errors import NotEnoughData
-from indexer.vectors import Floats
-from trainer.losses import span_contrast
-from trainer.simckp.examples import Example
+from indexer.keyphrases.ranker import TEMPERATURE, DualEncoder
+from trainer.base.losses import span_contrast
+from trainer.simckp.data import Example
 
 DOCUMENTS = 8  # of a batch; the paper's
 HIDDEN = 256

@@ -10,8 +10,13 @@ import click
 
 from indexer.cli.app import App, command, is_there, json_option, pass_app
 from indexer.cli.doctor.checks import Check, Found
-from indexer.cli.text import pad, print_json, say, table
-from indexer.wording import clean, count
+from indexer.cli.output import (
+    pad,
+    print_json,
+    say,
+    table,
+)
+from indexer.export.formatting import clean, count
 
 if TYPE_CHECKING:
     from indexer.settings import Settings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from indexer.cli.app import App
 from indexer.cli.doctor.checks import Check, Found, guarded
-from indexer.wording import count, size
+from indexer.export.formatting import count, size
 
 if TYPE_CHECKING:
     from indexer.collection import Collection
@@ -20,7 +20,7 @@ OWNER = "indexer doctor"
 def generations(app: App, collection: Collection, *, remove: bool = False) -> Found:
     from contextlib import closing
 
-    from indexer.engines.opening import open_generations
+    from indexer.engines.registry import open_generations
 
     with closing(open_generations(collection.settings)) as generations:
         found = generations.all()
@@ -44,7 +44,7 @@ def generations(app: App, collection: Collection, *, remove: bool = False) -> Fo
 
 def _removed(collection: Collection, generations: Generations, one: Generation) -> Check:
     """Remove an unfinished generation; who builds it holds a lock, and that is an error."""
-    from indexer.succession import discard
+    from indexer.pipeline.next_generation import discard
 
     discard(generations, collection.catalog, collection.name, one.number, OWNER)
     return Check("generations", "OK", f"{one.number} was left unfinished, and is removed: {size(one.bytes)}")

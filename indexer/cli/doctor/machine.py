@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from indexer.cli.doctor.checks import Check, Found, State, guarded
-from indexer.wording import count, size
+from indexer.export.formatting import count, size
 
 if TYPE_CHECKING:
     from indexer.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from indexer.cli.doctor.checks import Check, Found, guarded
-from indexer.wording import count
+from indexer.export.formatting import count
 
 if TYPE_CHECKING:
     from indexer.settings import Settings
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 def server(settings: Settings) -> Found:
     from contextlib import closing
 
-    from indexer.engines.elastic.checkup import problems_of_server
-    from indexer.engines.elastic.privileges import FOUND, READ, lacking
-    from indexer.engines.opening import connected
+    from indexer.engines.elastic.health import FOUND, READ, lacking, problems_of_server
+    from indexer.engines.registry import connected
 
     with closing(connected(settings)) as cluster:
         lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
@@ -51,7 +50,7 @@ def catalog(settings: Settings) -> Found:
 @guarded("broker")
 def broker(settings: Settings) -> Found:
     from indexer.log import masked
-    from workers.sending import Sender
+    from workers.messages import Sender
 
     sender = Sender(settings)
     sender.check()

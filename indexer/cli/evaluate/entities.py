@@ -9,11 +9,11 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
+from indexer.cli.output import working
 from indexer.cli.train.shared import corpus_option, steps_option
-from indexer.cli.work import working
 
 if TYPE_CHECKING:
-    from indexer.progress import Progress
+    from indexer.protocols import Progress
     from indexer.settings import Settings
 
 
@@ -74,8 +74,8 @@ def _adapted(
     from shutil import rmtree
 
     from models.registry import Registry
-    from trainer.loop import TrainConfig
-    from trainer.train import Order, Sources, train_bundle
+    from trainer.base.loop import TrainConfig
+    from trainer.base.train import Order, Sources, train_bundle
 
     base = Registry(settings.home).get(settings.bundle)
     mined = settings.home / "training" / f"{base.name}-{data.name.partition('.')[0]}-mined"

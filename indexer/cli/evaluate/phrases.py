@@ -6,7 +6,7 @@ from pathlib import Path
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
-from indexer.cli.work import working
+from indexer.cli.output import working
 
 
 @command()

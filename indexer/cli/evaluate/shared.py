@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from indexer.cli.text import print_json, say
+from indexer.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from indexer.encoding import Encoder
+    from indexer.protocols import Encoder
     from indexer.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,12 +9,11 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
+from indexer.cli.output import working
 from indexer.cli.train.shared import budget_option, layers_option, steps_option
-from indexer.cli.work import working
 
 if TYPE_CHECKING:
-    from indexer.encoding import Encoder
-    from indexer.progress import Progress
+    from indexer.protocols import Encoder, Progress
     from indexer.settings import Settings
     from models.bundle import Bundle
 
@@ -81,8 +80,8 @@ def _adapted(
     """Encoders with all layers in their document vectors: untrained, and trained on the file."""
     from models.load import run_bundle
     from models.registry import Registry
-    from trainer.documents import DocumentOrder, holistic, train_documents
     from trainer.evaluation.texts import number_of_labels
+    from trainer.hsgc.train import DocumentOrder, holistic, train_documents
 
     base = Registry(settings.home).get(settings.bundle)
     bundles = [

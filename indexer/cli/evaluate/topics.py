@@ -6,8 +6,8 @@ from pathlib import Path
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, limit_option, show
-from indexer.cli.finders import topics_option
-from indexer.cli.work import working
+from indexer.cli.options import topics_option
+from indexer.cli.output import working
 
 
 @command()

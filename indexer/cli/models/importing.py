@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from indexer.cli.app import App, command, pass_app
-from indexer.cli.text import say
+from indexer.cli.output import say
 
 
 class Layers(click.ParamType):  # type: ignore[type-arg]
@@ -52,7 +52,7 @@ def import_(
       indexer models import downloads/distilbert-base-nli --document-layers 1-6
       indexer models import whaleloops/phrase-bert@refs/pr/1 --name phrase-bert
     """
-    from models.checkpoints import Wanted, import_checkpoint
+    from models.import_ import Wanted, import_checkpoint
 
     settings = app.settings()
     wanted = Wanted(name, span_layers, document_layers)

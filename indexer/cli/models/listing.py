@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indexer.cli.app import App, command, is_there, json_option, pass_app
-from indexer.cli.text import print_json, say, table
-from indexer.wording import clean
+from indexer.cli.output import print_json, say, table
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from indexer.settings import Settings
@@ -79,7 +79,7 @@ class Used:
 
 def used_by(settings: Settings) -> Used:
     """Ask the engine."""
-    from indexer.engines.opening import open_generations
+    from indexer.engines.registry import open_generations
 
     if not is_there(settings):
         return Used(settings.bundle, {})

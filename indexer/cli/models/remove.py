@@ -6,7 +6,7 @@ import click
 
 from indexer.cli.app import App, command, pass_app
 from indexer.cli.models.listing import used_by
-from indexer.cli.text import say
+from indexer.cli.output import say
 
 
 @command()

@@ -9,8 +9,8 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.models.listing import described, judgements
-from indexer.cli.text import facts, print_json, say
-from indexer.wording import clean
+from indexer.cli.output import facts, print_json, say
+from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from models.bundle import Bundle

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, pass_app
+from indexer.export import serialize
 
 if TYPE_CHECKING:
     from indexer.collection import Collection
-    from indexer.exports import Row
+    from indexer.export.tables import Row
 
 DOCUMENT_COLUMNS = ("document", "title", "topic", "label", "weight")
 
@@ -35,7 +35,7 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
       indexer topics export --format csv --output topics.csv
       indexer topics export --documents --format csv > document_topics.csv
     """
-    from indexer.exports import TOPIC_COLUMNS, WRITERS, save
+    from indexer.export.tables import TOPIC_COLUMNS, WRITERS, save
 
     with app.collection() as collection:
         rows = _document_rows(collection) if documents else _topic_rows(collection)
@@ -49,15 +49,15 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
 
 
 def _topic_rows(collection: Collection) -> Iterator[Row]:
-    from indexer.exports import topic_rows
+    from indexer.export.tables import topic_rows
 
     return topic_rows(collection.topics(), collection.topic_trends())
 
 
 def _document_rows(collection: Collection) -> Iterator[Row]:
-    labels = plain.labels_of(collection.topics())
+    labels = serialize.labels_of(collection.topics())
     for stored in collection.documents():
-        for topic in plain.topic_weights(stored.topics, labels):
+        for topic in serialize.topic_weights(stored.topics, labels):
             yield {
                 "document": stored.document.id,
                 "title": stored.document.title,

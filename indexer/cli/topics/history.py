@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say, table
-from indexer.wording import clean, moment, told
+from indexer.cli.output import print_json, say, table
+from indexer.export import serialize
+from indexer.export.formatting import clean, moment, told
 
 if TYPE_CHECKING:
-    from indexer.answers import TopicHistory
+    from indexer.search.results import TopicHistory
 
 
 @command()
@@ -32,7 +32,7 @@ def history(app: App, topic: str, as_json: bool) -> None:
     with app.collection() as collection:
         found = collection.topic_history(topic)
     if as_json:
-        print_json(plain.topic_history(found))
+        print_json(serialize.topic_history(found))
         return
     say(f"{found.entry.id} {clean(found.entry.label)}: {_now(found)}")
     say("")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say, table
-from indexer.wording import clean, growth
+from indexer.cli.output import print_json, say, table
+from indexer.export import serialize
+from indexer.export.formatting import clean, growth
 
 if TYPE_CHECKING:
     from indexer.records import Topic
-    from indexer.trends import Trends
+    from indexer.search.trends import Trends
 
 PHRASES_SHOWN = 6
 
@@ -35,7 +35,7 @@ def list_(app: App, as_json: bool) -> None:
         found = collection.topics()
         trends = collection.topic_trends()
     if as_json:
-        print_json([plain.growing(topic, trends) for topic in found])
+        print_json([serialize.growing(topic, trends) for topic in found])
     else:
         say(rendered(found, trends) or "no topics yet")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say
-from indexer.cli.work import working
-from indexer.wording import clean, count
+from indexer.cli.output import print_json, say, working
+from indexer.export import serialize
+from indexer.export.formatting import clean, count
 
 
 @command()
@@ -29,6 +28,6 @@ def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
     with working(app) as progress, app.collection() as collection:
         topic, changed = collection.merge_topics(into, others, progress=progress)
     if as_json:
-        print_json({**plain.topic(topic), "changed": changed})
+        print_json({**serialize.topic(topic), "changed": changed})
     else:
         say(clean(f"{topic.id} '{topic.label}' has {count(topic.size, 'document')} now, {changed:,} changed"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.finders import topics_option
 from indexer.cli.index import show_report
-from indexer.cli.work import working
+from indexer.cli.options import topics_option
+from indexer.cli.output import working
 
 
 @command()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say
-from indexer.wording import clean
+from indexer.cli.output import print_json, say
+from indexer.export import serialize
+from indexer.export.formatting import clean
 
 
 @command()
@@ -32,7 +32,7 @@ def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) 
         before = {found.id: found.label for found in collection.topics()}
         renamed = collection.unname_topic(topic) if label is None else collection.rename_topic(topic, label)
     if as_json:
-        print_json(plain.topic(renamed))
+        print_json(serialize.topic(renamed))
     elif before[renamed.id] == renamed.label:
         say("nothing changed")
     else:

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import bold, dim, facts, print_json, say, table
+from indexer.cli.output import (
+    bold,
+    dim,
+    facts,
+    print_json,
+    say,
+    table,
+)
 from indexer.cli.topics.history import events_table
-from indexer.wording import clean, percent
+from indexer.export import serialize
+from indexer.export.formatting import clean, percent
 
 if TYPE_CHECKING:
-    from indexer.answers import TopicDetails
+    from indexer.search.results import TopicDetails
 
 WHOLLY = 0.995  # weight from which on a share says nothing: 100 %
 
@@ -35,7 +42,7 @@ def show(app: App, topic: str, documents: int, as_json: bool) -> None:
     with app.collection() as collection:
         details = collection.topic(topic, documents=documents)
     if as_json:
-        print_json(plain.topic_details(details))
+        print_json(serialize.topic_details(details))
     else:
         say(rendered(details))
 
@@ -61,7 +68,7 @@ def rendered(details: TopicDetails) -> str:
         telling = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.special]
         blocks.append(table(telling, head=("special here", "documents, of all with it"), right=(1,)))
     if details.documents:
-        weights = [plain.weight(d, topic.id) for d in details.documents]
+        weights = [serialize.weight(d, topic.id) for d in details.documents]
         named = [(clean(d.document.id), clean(d.document.name)) for d in details.documents]
         if min(weights) < WHOLLY:
             shares = [(percent(weight), *names) for weight, names in zip(weights, named, strict=True)]

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer import plain
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import bold, dim, facts, print_json, say, table
-from indexer.wording import clean, percent
+from indexer.cli.output import (
+    bold,
+    dim,
+    facts,
+    print_json,
+    say,
+    table,
+)
+from indexer.export import serialize
+from indexer.export.formatting import clean, percent
 
 if TYPE_CHECKING:
-    from indexer.answers import Vote, Why
+    from indexer.search.results import Vote, Why
 
 
 @command()
@@ -33,14 +40,14 @@ def why(app: App, id_: str, as_json: bool) -> None:
     """
     with app.collection() as collection:
         found = collection.why(id_)
-        labels = plain.labels_of(collection.topics())
+        labels = serialize.labels_of(collection.topics())
     if as_json:
-        print_json(plain.why(found, labels))
+        print_json(serialize.why(found, labels))
     else:
         say(rendered(found, labels))
 
 
-def rendered(found: Why, labels: plain.Labels, *, limit: int | None = None) -> str:
+def rendered(found: Why, labels: serialize.Labels, *, limit: int | None = None) -> str:
     """The topics of the document, then the votes."""
     rows = [_row(vote, labels) for vote in found.votes[:limit]]
     topic = "topic" if found.whole else "votes for"
@@ -48,7 +55,7 @@ def rendered(found: Why, labels: plain.Labels, *, limit: int | None = None) -> s
     return f"{facts(_about(found, labels))}\n\n{votes}".rstrip()
 
 
-def _about(found: Why, labels: plain.Labels) -> Iterator[tuple[str, str]]:
+def _about(found: Why, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
     yield "document", bold(clean(found.document.name))
     shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
     none = "none is near enough" if found.whole else "none: no topic has enough of the votes"
@@ -65,7 +72,7 @@ def _about(found: Why, labels: plain.Labels) -> Iterator[tuple[str, str]]:
     yield "made with", clean(f"{found.bundle}, topics of run {found.fit}")
 
 
-def _row(vote: Vote, labels: plain.Labels) -> tuple[str, ...]:
+def _row(vote: Vote, labels: serialize.Labels) -> tuple[str, ...]:
     return (
         percent(vote.weight),
         clean(vote.phrase),

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.output import working
 from indexer.cli.train.shared import (
     budget_option,
     corpus_option,
@@ -18,7 +19,6 @@ from indexer.cli.train.shared import (
     seed_option,
     steps_option,
 )
-from indexer.cli.work import working
 
 
 @command("hs-gc")
@@ -62,7 +62,7 @@ def hs_gc(
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
     # Imported here: the help must not wait for torch.
     from models.registry import Registry
-    from trainer.documents import DocumentOrder, train_documents
+    from trainer.hsgc.train import DocumentOrder, train_documents
 
     settings = app.settings()
     order = DocumentOrder(

@@ -54,8 +54,8 @@ def phrase_bert(
     """
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
-    from trainer.loop import TrainConfig
-    from trainer.train import PHRASE_BERT_RATE, Order, Sources
+    from trainer.base.loop import TrainConfig
+    from trainer.base.train import PHRASE_BERT_RATE, Order, Sources
 
     settings = app.settings()
     order = Order(

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from indexer.cli.app import App
-from indexer.cli.text import print_json, say, warn
-from indexer.cli.work import working
-from indexer.wording import count
+from indexer.cli.output import print_json, say, warn, working
+from indexer.export.formatting import count
 
 if TYPE_CHECKING:
     from models.bundle import Bundle
-    from trainer.train import Order, Sources
+    from trainer.base.train import Order, Sources
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,7 +29,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        from indexer.durations import seconds_of
+        from indexer.settings import seconds_of
 
         seconds = seconds_of(str(value))
         if seconds is None:
@@ -74,7 +73,7 @@ def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) ->
     """Train from the bundle that the settings name, and tell what came out."""
     # Imported here: the help must not wait for torch.
     from models.registry import Registry
-    from trainer.train import train_bundle
+    from trainer.base.train import train_bundle
 
     settings = app.settings()
     with working(app, lines=True) as progress:
@@ -88,7 +87,7 @@ def say_trained(app: App, bundle: Bundle, *, as_json: bool) -> None:
     if as_json:
         print_json({"name": bundle.name, "folder": str(bundle.folder), "scores": dict(bundle.scores)})
         return
-    from trainer.work import FEW
+    from trainer.base.job import FEW
 
     say(f"Bundle '{bundle.name}' is in {bundle.folder}.")
     say(f"{bundle.scores['held_back']:.0%} of what was held back is answered right.")

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.text import print_json, say, warn
+from indexer.cli.output import print_json, say, warn, working
 from indexer.cli.train.shared import licence_option, name_option, seed_option
-from indexer.cli.work import working
 
 
 @command()
@@ -53,7 +52,7 @@ def simckp(
     """
     from indexer.cli.evaluate.shared import encoder_of
     from models.registry import Registry
-    from trainer.simckp.run import Order, train_simckp
+    from trainer.simckp.train import Order, train_simckp
 
     settings = app.settings()
     order = Order(name, silver, bart, steps or 0, seed, licence, settings.tagger, settings.threads)

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.problems import COME_BACK_LATER, TOO_LARGE, explained, reason_of
+from indexer.engines.elastic.errors import (
+    COME_BACK_LATER,
+    TOO_LARGE,
+    explained,
+    reason_of,
+)
 from indexer.errors import EngineUnavailable, SearchError, WriteRefused
 
 CHUNK_BYTES = 5_000_000  # of one request; servers take 100 MB, but work best on much less

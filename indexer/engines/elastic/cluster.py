@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from elasticsearch import Elasticsearch
 
-from indexer.engines.elastic.problems import explained, translated
+from indexer.engines.elastic.errors import explained, translated
 from indexer.errors import EngineUnavailable, SearchError, SettingsError
 from indexer.log import get_logger
 

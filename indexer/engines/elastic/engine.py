@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.engines.base import (
     Counted,
     EngineInfo,
@@ -21,13 +21,13 @@ from indexer.engines.base import (
 )
 from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.checkup import Problem, problems
+from indexer.engines.elastic.change_marks import Marks
 from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.health import Problem, problems
 from indexer.engines.elastic.indices import Names, prepare, standing_at
-from indexer.engines.elastic.marks import Marks
 from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
-from indexer.engines.storable import bindable, unencodable
+from indexer.engines.values import bindable, unencodable
 from indexer.errors import SearchError, WriteRefused
 from indexer.records import (
     Document,

@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import groupby, islice
 from typing import Any
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.engines.base import Filter
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster

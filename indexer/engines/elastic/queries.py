@@ -7,8 +7,7 @@ from typing import Any
 
 from indexer.engines.base import Clause, Filter, WordQuery
 from indexer.engines.elastic.rows import compared, searchable_name
-from indexer.engines.storable import bindable, has_words
-from indexer.engines.values import read_number, to_value
+from indexer.engines.values import bindable, has_words, read_number, to_value
 from indexer.errors import QueryError
 
 Query = dict[str, Any]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, require, send
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.problems import explained
+from indexer.engines.elastic.errors import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
 from indexer.errors import EngineUnavailable
 from indexer.records import Vector

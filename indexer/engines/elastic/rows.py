@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import LONGEST_VALUE
-from indexer.engines.storable import bindable, meta_json, restored, unencodable, unstorable, without_nuls
-from indexer.engines.values import Value, to_value
+from indexer.engines.values import (
+    Value,
+    bindable,
+    meta_json,
+    restored,
+    to_value,
+    unencodable,
+    unstorable,
+    without_nuls,
+)
 from indexer.records import (
     Document,
     Keyphrase,

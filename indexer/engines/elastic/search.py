@@ -1,7 +1,7 @@
 """Searches: rankings by words and by vector, counts, marked pieces of text, nearest rows. Free licence only.
 
 Each answer comes from one request; several searches share one. What the server cannot fuse without a licence is fused
-in `indexer.search`.
+in `indexer.search.search`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.engines.base import (
     FEWEST,
     MOSTLY,
@@ -29,7 +29,7 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, Standing
 from indexer.engines.elastic.reading import NEVER_IN_SOURCE, stream, vector_of
 from indexer.engines.fragments import marks_in, pieces, worth
-from indexer.engines.storable import restored
+from indexer.engines.values import restored
 from indexer.errors import MappingMismatch
 from indexer.records import PhraseRow, Vector
 

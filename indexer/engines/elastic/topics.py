@@ -10,7 +10,7 @@ from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.reading import NEVER_IN_SOURCE, Freshness, stream, vector_of
-from indexer.engines.storable import unencodable
+from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import Topic
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, send
-from indexer.engines.elastic.problems import explained
+from indexer.engines.elastic.errors import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex

@@ -12,9 +12,8 @@ from typing import Any
 
 from elasticsearch import NotFoundError
 
-from indexer.engines.elastic.checkup import UNBLOCK, blocks
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.privileges import FOUND, WRITE, lacking
+from indexer.engines.elastic.health import FOUND, UNBLOCK, WRITE, blocks, lacking
 from indexer.errors import (
     EngineForbidden,
     EngineUnavailable,

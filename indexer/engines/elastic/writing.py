@@ -19,7 +19,7 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.reading import Freshness, Version, by_id, stream, versions_by_id
 from indexer.engines.elastic.rows import Row, mention_id
-from indexer.engines.storable import unstorable_mined
+from indexer.engines.values import unstorable_mined
 from indexer.records import Document, MentionRow, MinedDocument, Refinement
 
 NOT_MINED = "it has not been mined"

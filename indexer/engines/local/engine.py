@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from itertools import islice
 from pathlib import Path
 
-from indexer.batches import batches
+from indexer.common import batches
 from indexer.engines.base import (
     Counted,
     EngineInfo,
@@ -23,16 +23,16 @@ from indexer.engines.base import (
 )
 from indexer.engines.local import (
     compaction,
+    document_rows,
     mention_rows,
     mined,
     phrase_rows,
     schema,
     search,
-    texts,
     topic_rows,
 )
 from indexer.engines.local.connections import Connection, Connections, translated
-from indexer.engines.local.lookup import doc_numbers
+from indexer.engines.local.row_ids import doc_numbers
 from indexer.engines.local.values import own_fields
 from indexer.engines.local.vectors import Vectors, missing, unit
 from indexer.engines.local.words import highlights
@@ -126,7 +126,7 @@ class LocalEngine:
 
     def store(self, documents: Sequence[Document]) -> list[Refused]:
         with self._connections.writing() as connection:
-            return texts.store(connection, documents)
+            return document_rows.store(connection, documents)
 
     def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
         with self._connections.writing() as connection:
@@ -141,7 +141,7 @@ class LocalEngine:
 
     def delete(self, ids: Sequence[str]) -> int:
         with self._connections.writing() as connection:
-            return texts.delete(connection, ids)
+            return document_rows.delete(connection, ids)
 
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
         for batch in batches(rows, 2_000):
@@ -217,7 +217,7 @@ class LocalEngine:
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         with self._reading() as connection:
             docs = doc_numbers(connection, ids)
-            found = dict(texts.read(connection, list(docs.values())))
+            found = dict(document_rows.read(connection, list(docs.values())))
             extra = mined.of_docs(connection, list(docs.values()))
             matrix = self._vectors.rows(connection, "documents")
             stored = {}
@@ -236,7 +236,7 @@ class LocalEngine:
         last = ""
         while True:
             with self._reading() as connection:
-                page = texts.all_ids(connection, last)
+                page = document_rows.all_ids(connection, last)
             if not page:
                 return
             yield from page

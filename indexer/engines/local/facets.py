@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from indexer.engines.base import FEWEST, Counted, Special, jlh
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.filters import Docs, column
-from indexer.engines.local.lookup import numbers
+from indexer.engines.local.row_ids import numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD, TOPIC_FIELD
-from indexer.engines.local.values import meta_name
-from indexer.engines.storable import bindable
+from indexer.engines.local.values import Docs, column, meta_name
+from indexer.engines.values import bindable
 
 Codes = NDArray[np.int64]
 Part = Literal["meta", "mined"]  # the user's fields; topics and keyphrases

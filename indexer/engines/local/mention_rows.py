@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.local.lookup import doc_numbers
 from indexer.engines.local.phrase_rows import known_names, mark_changed, name_codes
+from indexer.engines.local.row_ids import doc_numbers
 from indexer.engines.local.schema import FIELD_BITS, MENTION_BITS, TOPIC_FIELD
 from indexer.engines.local.values import Dictionary, topic_number, topic_value
 from indexer.engines.local.vectors import Vectors, unit

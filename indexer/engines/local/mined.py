@@ -12,15 +12,15 @@ import numpy as np
 from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.local import mention_rows
 from indexer.engines.local.facets import replace_codes
-from indexer.engines.local.lookup import doc_numbers, numbers, select
-from indexer.engines.local.lookup import storable as storable_ids
 from indexer.engines.local.phrase_rows import known_names, mark_changed
+from indexer.engines.local.row_ids import doc_numbers, numbers, select
+from indexer.engines.local.row_ids import storable as storable_ids
 from indexer.engines.local.values import (
     Dictionary,
     mined_values,
 )
 from indexer.engines.local.vectors import Vectors, bad_vector, storable
-from indexer.engines.storable import unstorable_mined
+from indexer.engines.values import unstorable_mined
 from indexer.records import Keyphrase, MinedDocument, Place, Refinement, TopicWeight
 
 BETWEEN = "\uf8ff"  # a private-use character, which the tokenizer takes for a word

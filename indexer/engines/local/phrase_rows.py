@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.engines.local.lookup import numbers, select, storable
+from indexer.engines.local.row_ids import numbers, select, storable
 from indexer.engines.local.vectors import Vectors, bad_vector, unit
-from indexer.engines.storable import unencodable
+from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import PhraseRow
 

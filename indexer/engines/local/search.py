@@ -19,13 +19,19 @@ from indexer.engines.base import (
     Special,
     WordQuery,
 )
-from indexer.engines.local import facets, filters, mention_rows, phrase_rows, words
+from indexer.engines.local import (
+    facets,
+    mention_rows,
+    phrase_rows,
+    values,
+    words,
+)
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.filters import Docs, Mask, column
-from indexer.engines.local.lookup import doc_ids, numbers
+from indexer.engines.local.row_ids import doc_ids, numbers
 from indexer.engines.local.schema import TOPIC_FIELD
+from indexer.engines.local.values import Docs, Mask, column
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
-from indexer.engines.storable import bindable
+from indexer.engines.values import bindable
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
@@ -43,7 +49,7 @@ class Matches:
 
 
 def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
-    mask = filters.allowed(connection, request.filters)
+    mask = values.allowed(connection, request.filters)
     listed = request.words is not None or request.vector is None
     every = mask is None and request.words is None
     matches = None
@@ -73,21 +79,21 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
 
 def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
     """All documents that match."""
-    matches = _matches(connection, words, filters.allowed(connection, conditions))
+    matches = _matches(connection, words, values.allowed(connection, conditions))
     return _ranked(connection, matches, len(matches.docs))
 
 
 def special(connection: Connection, conditions: Sequence[Filter], limit: int) -> list[Special]:
     """Keyphrases that are more frequent among the mined documents under the filters than among all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
-    mask = filters.allowed(connection, conditions)
+    mask = values.allowed(connection, conditions)
     return facets.special(connection, mined if mask is None else mined[mask[mined]], len(mined), limit)
 
 
 def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter]]) -> list[Counted]:
     """How many documents there are in each part, and how many of them have each topic."""
     every = column(connection.execute("SELECT doc FROM documents"))
-    masks = [filters.allowed(connection, conditions) for conditions in parts]
+    masks = [values.allowed(connection, conditions) for conditions in parts]
     docs = [every if mask is None else every[mask[every]] for mask in masks]
     return facets.by_topic(connection, docs)
 
@@ -120,7 +126,7 @@ def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask
     if not excluded:
         return mask
     if mask is None:
-        mask = filters.everything(connection)
+        mask = values.everything(connection)
     kept = mask.copy()
     kept[column(connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (excluded,)))] = False
     return kept
@@ -273,7 +279,7 @@ def nearest_mentions(
     conditions: tuple[Filter, ...],
 ) -> list[tuple[MentionRow, float]]:
     _checked(query, vectors.dims)
-    mask = filters.allowed(connection, conditions)
+    mask = values.allowed(connection, conditions)
     slots = None
     if mask is not None:
         first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")

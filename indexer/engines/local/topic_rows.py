@@ -10,7 +10,7 @@ import numpy as np
 
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.vectors import bad_vector
-from indexer.engines.storable import unencodable
+from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import Topic
 

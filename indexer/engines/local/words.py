@@ -9,8 +9,8 @@ from itertools import chain
 
 from indexer.engines.base import Clause, Fragment, WordQuery
 from indexer.engines.fragments import marks_in, pieces, worth
-from indexer.engines.local.lookup import select, storable
-from indexer.engines.storable import bindable, has_words, restored
+from indexer.engines.local.row_ids import select, storable
+from indexer.engines.values import bindable, has_words, restored
 
 TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts as three in the text
 

@@ -7,18 +7,23 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from indexer.answers import Why
-from indexer.collection.reading import IN_CONTEXT
+from indexer.collection.queries import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
-from indexer.plain import marks
-from indexer.web import work
-from indexer.web.access import FormWriter, Reader, Writer
-from indexer.web.pages.marking import highlighted, in_context, phrases_of, pieces
+from indexer.export.serialize import marks
+from indexer.search.results import Why
+from indexer.web import task_work
+from indexer.web.auth import FormWriter, Reader, Writer
+from indexer.web.errors import Refusal, hint_of
+from indexer.web.pages.confirmation import ask
+from indexer.web.pages.highlighting import (
+    highlighted,
+    in_context,
+    phrases_of,
+    pieces,
+)
 from indexer.web.pages.operations import to_task
-from indexer.web.pages.questions import ask
 from indexer.web.pages.rendering import link, page
-from indexer.web.problems import Refusal, hint_of
-from indexer.web.served import Served, Shared
+from indexer.web.shared import Served, Shared
 
 router = APIRouter(include_in_schema=False)
 
@@ -92,7 +97,7 @@ def delete(
     id: Annotated[str, Form(max_length=512)] = "",
 ) -> RedirectResponse:
     """Take a document out."""
-    return to_task(work.delete(served, id))
+    return to_task(task_work.delete(served, id))
 
 
 @router.get("/phrases")

@@ -9,17 +9,22 @@ from fastapi import APIRouter, Form, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.catalog.entries import STAGES, DeadLetter, Run, Stage
+from indexer.export.formatting import count
 from indexer.readers.registry import MANY, ONE
-from indexer.web import work
-from indexer.web.access import FormWriter, Reader, Visitor, Writer
-from indexer.web.changes import shown
-from indexer.web.pages.going_on import going_on
-from indexer.web.pages.questions import ask
+from indexer.web import task_work
+from indexer.web.api_write import shown
+from indexer.web.auth import (
+    FormWriter,
+    Reader,
+    Visitor,
+    Writer,
+)
+from indexer.web.errors import ONE_FILE, Refusal
+from indexer.web.pages.activity import going_on
+from indexer.web.pages.confirmation import ask
 from indexer.web.pages.rendering import page
-from indexer.web.problems import ONE_FILE, Refusal
-from indexer.web.served import Served, Shared
+from indexer.web.shared import Served, Shared
 from indexer.web.tasks import Task
-from indexer.wording import count
 
 router = APIRouter(include_in_schema=False)
 
@@ -161,14 +166,14 @@ def to_tasks() -> RedirectResponse:
 @router.post("/operations/retry")
 def retry(request: Request, served: Shared, writer: FormWriter) -> RedirectResponse:
     """Do the dead letters again."""
-    return to_task(work.retry(served))
+    return to_task(task_work.retry(served))
 
 
 @router.post("/operations/files", dependencies=[ONE_FILE])
 def add_file(request: Request, served: Shared, writer: FormWriter, file: UploadFile) -> Response:
     """Index a file."""
     try:
-        return to_task(work.add_file(served, file.filename or "", file.file))
+        return to_task(task_work.add_file(served, file.filename or "", file.file))
     except Refusal as error:
         problem = f"{error.detail} {error.hint}".strip()
         return _shown(request, served, writer, problem=problem, code=error.status_code)

@@ -14,11 +14,19 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from indexer.exports import KINDS
-from indexer.web.access import COOKIE, Visitor, new_cookie
+from indexer.export.formatting import (
+    clean,
+    count,
+    duration,
+    growth,
+    moment,
+    percent,
+    size,
+)
+from indexer.export.tables import KINDS
+from indexer.web.auth import COOKIE, Visitor, new_cookie
 from indexer.web.pages.charts import spark
-from indexer.web.served import Served
-from indexer.wording import clean, count, duration, growth, moment, percent, size
+from indexer.web.shared import Served
 
 Pairs = Sequence[tuple[str, str]]
 

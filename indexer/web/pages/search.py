@@ -8,18 +8,26 @@ from typing import get_args
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from indexer.browsing import within
 from indexer.collection import Collection
 from indexer.engines.base import Filter, Fragment
+from indexer.export.formatting import clean, ellipses, found
 from indexer.records import Document
-from indexer.search import DEEPEST, NEAREST, Facet, Hit, Mode, SearchResults, parse_filter
-from indexer.web.access import Reader
+from indexer.search.browse import within
+from indexer.search.search import (
+    DEEPEST,
+    NEAREST,
+    Facet,
+    Hit,
+    Mode,
+    SearchResults,
+    parse_filter,
+)
+from indexer.web.auth import Reader
 from indexer.web.pages.charts import Bar, bars
-from indexer.web.pages.marking import Piece, highlighted
+from indexer.web.pages.form_input import typed_filters, typed_query
+from indexer.web.pages.highlighting import Piece, highlighted
 from indexer.web.pages.rendering import Address, page
-from indexer.web.pages.typed import typed_filters, typed_query
-from indexer.web.served import Served, Shared
-from indexer.wording import clean, ellipses, found
+from indexer.web.shared import Served, Shared
 
 router = APIRouter(include_in_schema=False)
 

@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from indexer.web.access import COOKIE, Reader
-from indexer.web.pages.describing import routes
+from indexer.web.auth import COOKIE, Reader
+from indexer.web.errors import Problem
+from indexer.web.pages.api_docs import routes
 from indexer.web.pages.rendering import page, set_cookie
-from indexer.web.problems import Problem
-from indexer.web.served import Served, Shared
+from indexer.web.shared import Served, Shared
 
 router = APIRouter(include_in_schema=False)
 

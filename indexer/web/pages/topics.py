@@ -9,23 +9,28 @@ from typing import Annotated, Literal, get_args
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from indexer.answers import TopicHistory
 from indexer.engines.base import Filter
 from indexer.errors import CatalogError, NotFound, QueryError
+from indexer.export.formatting import count, told
 from indexer.records import Topic
-from indexer.topic_map import Spot
-from indexer.trends import Order, Trends, ordered
-from indexer.web import work
-from indexer.web.access import FormWriter, Reader, Visitor, Writer
+from indexer.search.results import TopicHistory
+from indexer.search.trends import Order, Trends, ordered
+from indexer.topics.map import Spot
+from indexer.web import task_work
+from indexer.web.auth import (
+    FormWriter,
+    Reader,
+    Visitor,
+    Writer,
+)
+from indexer.web.errors import hint_of
+from indexer.web.pages.activity import going_on
 from indexer.web.pages.charts import FEW, Bar, shares
-from indexer.web.pages.going_on import going_on
-from indexer.web.pages.map_labels import pictures
+from indexer.web.pages.confirmation import ask
+from indexer.web.pages.map_layout import pictures
 from indexer.web.pages.operations import to_task
-from indexer.web.pages.questions import ask
 from indexer.web.pages.rendering import Address, link, page
-from indexer.web.problems import hint_of
-from indexer.web.served import Served, Shared
-from indexer.wording import count, told
+from indexer.web.shared import Served, Shared
 
 router = APIRouter(include_in_schema=False)
 
@@ -224,7 +229,7 @@ def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into
 
 def _ask_to_merge(request: Request, served: Served, writer: Visitor, id: str, into: str) -> HTMLResponse:
     topics = {topic.id: topic for topic in served.collection.topics()}
-    part, whole = (topics[id_] for id_ in work.to_merge(served, id, into))
+    part, whole = (topics[id_] for id_ in task_work.to_merge(served, id, into))
     return ask(
         request, served, writer,
         f"Merge “{part.label}” ({count(part.size, 'document')}) into “{whole.label}”?",
@@ -244,7 +249,7 @@ def merge(
     into: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Make it a part of another topic: a task, which waits while somebody else writes."""
-    return _tried(request, served, writer, id, lambda: to_task(work.merge(served, id, into)))
+    return _tried(request, served, writer, id, lambda: to_task(task_work.merge(served, id, into)))
 
 
 def _tried(

@@ -15,9 +15,9 @@ from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic import generations as generations_module
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.checkup import problems_of_server
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.generations import ElasticGenerations
+from indexer.engines.elastic.health import problems_of_server
 from indexer.engines.elastic.rows import mention_id
 from indexer.errors import EngineIncompatible, MappingMismatch, NotFound, SearchError
 from indexer.records import Refinement, TopicWeight

@@ -15,7 +15,6 @@ from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 from indexer.collection import Collection
 from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions
-from indexer.enrich import Pace
 from indexer.errors import (
     EngineUnavailable,
     IndexerError,
@@ -24,6 +23,7 @@ from indexer.errors import (
     QueryError,
     SettingsError,
 )
+from indexer.runs.enrich import Pace
 
 NEWS = "test-user-news"
 OPTIONS = EnrichOptions("article.body", "headline", ("year",))

@@ -20,9 +20,14 @@ from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.local import LocalEngine
-from indexer.enrich import ROUNDS, Enricher, EnrichReport, Pace
-from indexer.pipeline import Pipeline
-from indexer.progress import no_progress
+from indexer.pipeline.run import Pipeline
+from indexer.protocols import no_progress
+from indexer.runs.enrich import (
+    ROUNDS,
+    Enricher,
+    EnrichReport,
+    Pace,
+)
 
 
 def meanwhile(stub: Stub, id_: str, change: Callable[[], None], times: int = 1) -> list[str]:
@@ -128,7 +133,7 @@ def documents(stub: Stub, cluster: Cluster) -> UserDocuments:
 
 @pytest.fixture
 def enricher(documents, tmp_path, monkeypatch) -> Iterator[Enricher]:
-    monkeypatch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     engine = LocalEngine(tmp_path / "ours", HashEncoder.dims)
     with Catalog.open(f"sqlite:///{tmp_path}/catalog.sqlite") as catalog:
         pipeline = Pipeline(engine, catalog, "main", HashEncoder, workers=0)

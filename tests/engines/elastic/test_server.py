@@ -25,7 +25,7 @@ from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic.cluster import Cluster, connect
 from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
-from indexer.engines.opening import open_generations
+from indexer.engines.registry import open_generations
 from indexer.errors import EngineForbidden, EngineUnavailable, MappingMismatch, NotFound
 from indexer.settings import Settings, load_settings
 

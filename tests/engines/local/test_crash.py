@@ -126,7 +126,11 @@ def test_killed_at_the_worst_moment(tmp_path, place, times):
 def die_in(place: str, times: int) -> None:
     """Make the `times`-th call of a function of the engine the end of this process."""
     import indexer.engines.local as package
-    from indexer.engines.local import compaction, facets, mention_rows, mined, texts, vectors  # noqa: F401
+    from indexer.engines.local import (
+        document_rows,
+        mention_rows,
+        mined,
+    )
 
     *path, name = place.split(".")
     owner = package
@@ -143,6 +147,6 @@ def die_in(place: str, times: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    for module in (owner, texts, mined, mention_rows):
+    for module in (owner, document_rows, mined, mention_rows):
         if getattr(module, name, None) is original:
             setattr(module, name, deadly)

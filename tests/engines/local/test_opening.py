@@ -219,7 +219,7 @@ def test_an_error_in_the_middle_of_a_call_undoes_all_of_it(engine, monkeypatch):
     def fail(*_: object) -> None:
         raise RuntimeError("stop")
 
-    monkeypatch.setattr("indexer.engines.local.texts.replace_codes", fail)
+    monkeypatch.setattr("indexer.engines.local.document_rows.replace_codes", fail)
     with pytest.raises(RuntimeError, match="stop"):
         engine.store([document("a", "new"), document("b")])
     monkeypatch.undo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indexer.vectors import unit
+from indexer.common import unit
 from trainer.evaluation import classifier
 from trainer.evaluation.classifier import Pairs, as_published, best_threshold, by_classifier, by_threshold
 

@@ -7,9 +7,9 @@ import json
 import pytest
 from hash_encoder import HashEncoder
 
-from indexer.encoding import Window
+from indexer.common import unit
 from indexer.errors import InputError
-from indexer.vectors import unit
+from indexer.protocols import Window
 from trainer.evaluation.entities import Entity, encode_mentions, evaluate_entities, phrases_and_relations
 from trainer.evaluation.lines import Line
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hash_encoder import HashEncoder
 
+from indexer.common import unit
 from indexer.errors import InputError
-from indexer.vectors import unit
 from trainer.evaluation import classifier
 from trainer.evaluation.phrases import evaluate_phrases, pearson, ranks
 

@@ -14,7 +14,7 @@ from small_reports import made, write
 from indexer.collection import Collection
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
-from trainer.retrain.judging import Judge
+from trainer.retrain.judge import Judge
 
 BASE = "minilm-base"
 
@@ -27,7 +27,7 @@ def indexed(tmp_path_factory) -> Iterator[Path]:
         patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
         patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
         patch.setattr("indexer.collection.TAGGERS", 0)
-        patch.setattr("indexer.text.parallel._preparer", PlainPreparer)
+        patch.setattr("indexer.text.pool._preparer", PlainPreparer)
         patch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
         patch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
         with Collection.open(home=folder / "home") as opened:
@@ -51,10 +51,10 @@ def trained(monkeypatch, collection) -> list[str]:
         seen.append(snapshot.read_text().count("\n"))
         yield Registry(home).get(BASE)
 
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
     figures = {"minilm-phrases": OLD, BASE: BETTER}
     monkeypatch.setattr(Judge, "_measured", lambda self, bundle: figures[bundle.name])
-    monkeypatch.setattr("trainer.retrain.judging.speed", lambda *_: 1.0)
+    monkeypatch.setattr("trainer.retrain.judge.speed", lambda *_: 1.0)
     return seen
 
 

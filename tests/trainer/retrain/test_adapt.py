@@ -8,10 +8,10 @@ from shutil import copytree
 
 import pytest
 
-from indexer.progress import no_progress
+from indexer.protocols import no_progress
 from models.bundle import read_bundle, write_bundle
 from models.registry import SHIPPED, Registry
-from trainer.retrain.adapt import Adaptation, candidates
+from trainer.retrain.candidates import Adaptation, candidates
 from trainer.retrain.prune import is_candidate
 
 WANTED = Adaptation("main-0123456789ab", "both", 0.0, 2)
@@ -31,7 +31,7 @@ def names(tmp_path, monkeypatch, snapshot):
     def trained(base, sources, order, **_):
         return replace(base, name=order.name)  # and with its fingerprint
 
-    monkeypatch.setattr("trainer.retrain.adapt.train_bundle", trained)
+    monkeypatch.setattr("trainer.retrain.candidates.train_bundle", trained)
 
     def found(live: str, wanted: Adaptation = WANTED) -> list[str]:
         bundles = candidates(
@@ -75,7 +75,9 @@ def test_what_has_been_made_is_not_trained_over(names, tmp_path, monkeypatch) ->
     for name in made:
         folder = copytree(SHIPPED / "minilm-phrases", tmp_path / "bundles" / name)
         write_bundle(replace(read_bundle(folder), name=name), folder)
-    monkeypatch.setattr("trainer.retrain.adapt.train_bundle", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(
+        "trainer.retrain.candidates.train_bundle", lambda *_, **__: pytest.fail("trained again")
+    )
     assert names("minilm-phrases") == made
 
 

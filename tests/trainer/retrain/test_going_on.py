@@ -11,10 +11,10 @@ from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable, TrainingError
-from indexer.progress import Paused, no_progress
+from indexer.protocols import Paused, no_progress
 from models.bundle import write_bundle
 from models.registry import Registry
-from trainer.retrain.judging import Judge
+from trainer.retrain.judge import Judge
 from trainer.retrain.report import RetrainOptions
 from trainer.retrain.run import Retrainer
 
@@ -83,9 +83,7 @@ def test_a_budget_that_was_enough_for_a_few_steps_is_told(collection, trained, m
 
 @pytest.mark.slow
 def test_only_another_network_is_timed(collection, trained, monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "trainer.retrain.judging.speed", lambda *_: 0.5
-    )  # perhaps because the machine is busy
+    monkeypatch.setattr("trainer.retrain.judge.speed", lambda *_: 0.5)  # perhaps because the machine is busy
     write_bundle(replace(Registry(collection.settings.home).get(BASE), window_tokens=99), tmp_path / "other")
     other = collection.retrain(RetrainOptions(candidate=str(tmp_path / "other"), dry_run=True))
     assert other.reason == "It is slower: 0.500; it must be 0.800 or more."

@@ -10,18 +10,24 @@ import pytest
 from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
 
+from indexer.common import Floats
 from indexer.engines.local import LocalEngine
 from indexer.errors import InputError
 from indexer.records import Document
-from indexer.vectors import Floats
-from trainer.retrain import gold
-from trainer.retrain.gold import MENTIONS, QUERIES, fingerprint, measure_gold, read_gold
+from trainer.retrain import ground_truth
+from trainer.retrain.ground_truth import (
+    MENTIONS,
+    QUERIES,
+    fingerprint,
+    measure_gold,
+    read_gold,
+)
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gold, "LEAST", 2)
-    monkeypatch.setattr(gold, "Preparer", PlainPreparer)
+    monkeypatch.setattr(ground_truth, "LEAST", 2)
+    monkeypatch.setattr(ground_truth, "Preparer", PlainPreparer)
 
 
 @pytest.fixture

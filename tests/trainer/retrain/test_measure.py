@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hash_encoder import WORD, HashEncoder
 
-from indexer.encoding import Encoding, Window
+from indexer.common import Floats
 from indexer.errors import LossDiverged
+from indexer.protocols import Encoding, Window
 from indexer.records import Document
-from indexer.vectors import Floats
 from trainer.retrain.measure import _nearest, measure, speed
 from trainer.retrain.probe import Probe, make_probe
 

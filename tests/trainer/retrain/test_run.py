@@ -18,7 +18,7 @@ from indexer.errors import CatalogError, LossDiverged, QueryError
 from models.bundle import write_bundle
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
-from trainer.retrain.judging import Judge
+from trainer.retrain.judge import Judge
 from trainer.retrain.report import RetrainOptions
 
 BASE = "minilm-base"
@@ -50,7 +50,7 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
 @pytest.mark.slow
 @pytest.mark.parametrize("look_every", [0.0, 3_600.0])
 def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
-    monkeypatch.setattr("indexer.collection.opened.LOOK_EVERY", look_every)
+    monkeypatch.setattr("indexer.collection.base.LOOK_EVERY", look_every)
     assert collection.retrain(RetrainOptions()).bundle == BASE
     with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
         collection.retrain(RetrainOptions(candidate=BASE))
@@ -115,7 +115,7 @@ def made_anew(monkeypatch, trained) -> None:
         name = f"{wanted.name}-{wanted.seed:06d}-pairs"
         yield write_bundle(replace(Registry(home).get(BASE), name=name), home / "bundles" / name)
 
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
     monkeypatch.setattr(Judge, "_measured", lambda _, b: BETTER if b.name.endswith("-pairs") else OLD)
 
 
@@ -210,7 +210,7 @@ def test_a_loss_that_diverged_is_a_refusal_with_its_sentence(collection, trained
         raise LossDiverged("The loss became nan at step 3.", hint="Try a learning rate below 1e-05.")
         yield
 
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", diverges)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", diverges)
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
     assert report.reason == "The loss became nan at step 3. Try a learning rate below 1e-05."
@@ -245,7 +245,7 @@ def test_of_two_that_may_the_one_that_reads_contexts_better_takes_over(collectio
 
     best = replace(BETTER, context=BETTER.context + np.float32(0.05))
     figures = {"minilm-phrases": OLD, "other": BETTER, BASE: best}
-    monkeypatch.setattr("trainer.retrain.adapt.candidates", candidates)
+    monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
     monkeypatch.setattr(Judge, "_measured", lambda _, bundle: figures[bundle.name])
     assert collection.retrain(RetrainOptions()).bundle == BASE
 
@@ -268,7 +268,7 @@ def test_after_a_rollback_an_unchanged_collection_is_not_swapped_again(collectio
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    monkeypatch.setattr("indexer.analysis.drift.LEAST_DOCUMENTS", 6)
+    monkeypatch.setattr("indexer.topics.drift.LEAST_DOCUMENTS", 6)
 
 
 @pytest.mark.slow

@@ -12,14 +12,14 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 from indexer.errors import BundleIncompatible
 from indexer.records import Document
-from models.generator import phrases_of, written
 from models.load import load_encoder
 from models.registry import Registry
 from models.tokens import WordPieces
-from trainer.loop import TrainConfig, train
+from models.torch.generator import phrases_of, written
+from trainer.base.loop import TrainConfig, train
+from trainer.simckp.data import read_labelled
 from trainer.simckp.joint import CONTRAST, Joint, SpanScorer, open_bart
-from trainer.simckp.labels import read_labelled
-from trainer.simckp.run import Order, train_simckp
+from trainer.simckp.train import Order, train_simckp
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 WORDS = [

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexer.analysis.ranker import CLUES
 from indexer.errors import BundleIncompatible, InputError, NotEnoughData
+from indexer.keyphrases.ranker import CLUES
+from indexer.pipeline.windows import encode_documents
 from indexer.records import Document
 from indexer.text.prepare import Preparer
-from indexer.windows import encode_documents
 from models.load import load_encoder
 from models.ranker import VOCABULARY, read_ranker
-from trainer.simckp.labels import read_labelled
+from trainer.simckp.data import read_labelled
 from trainer.simckp.recipe import best_threshold
-from trainer.simckp.run import Order, train_simckp
+from trainer.simckp.train import Order, train_simckp
 
 ORDER = Order("ranked", steps=100, tagger="shipped", threads=1)
 WARM, COLD = "heat pump", "cell membrane"

@@ -1,0 +1,341 @@
+"""What can be asked of a collection: searches, phrases, documents, topics. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from indexer.collection.base import Opened, on_live_vectors
+from indexer.engines.base import Filter
+from indexer.errors import NotFound, QueryError
+from indexer.keyphrases.absent import AbsentFinder
+from indexer.pipeline.metrics import SEARCH_SECONDS
+from indexer.pipeline.steps import mined
+from indexer.pipeline.windows import encode_documents
+from indexer.protocols import Window
+from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
+from indexer.search.browse import (
+    FieldKinds,
+    Timeline,
+    check_dates,
+    field_kinds,
+    near_topics,
+    open_facets,
+    similar_documents,
+    timeline,
+    whole_periods,
+)
+from indexer.search.results import (
+    Reason,
+    TopicDetails,
+    TopicHistory,
+    Why,
+)
+from indexer.search.search import (
+    Facet,
+    Hit,
+    Mode,
+    SearchResults,
+    scan,
+    search,
+)
+from indexer.search.trends import Trends, topic_trends
+from indexer.topics.explain import explain, reasons
+from indexer.topics.history import topic_history, topic_ids
+
+if TYPE_CHECKING:
+    from indexer.topics.map import TopicMap
+
+MINED_FIELDS = ("topic", "keyphrase", "absent_keyphrase")
+IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
+
+
+class Reading(Opened):
+    """A collection to be read."""
+
+    # -- searching ------------------------------------------------------------------------------------------
+
+    @on_live_vectors
+    def search(
+        self,
+        query: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        facets: Sequence[str] = ("topic", "keyphrase"),
+        facet_size: int = 10,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> SearchResults:
+        """Find documents by words, by meaning, or both; see `indexer.search.search.search`."""
+        self.check_filters(filters, facets)
+        encoder = None if mode == "words" or not query.strip() else self.encoder
+        start = time.perf_counter()
+        results = search(
+            self.engine,
+            encoder,
+            query,
+            mode=mode,
+            filters=self._resolved(filters),
+            facets=facets,
+            facet_size=facet_size,
+            limit=limit,
+            offset=offset,
+            absent=self.settings.absent_weight,
+        )
+        SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
+        return results
+
+    @on_live_vectors
+    def scan(self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+        """All documents that `search` lists on its pages, for export; see `indexer.search.search.scan`."""
+        self.check_filters(filters)
+        encoder = None if mode == "words" or not query.strip() else self.encoder
+        return scan(
+            self.engine,
+            query,
+            self._resolved(filters),
+            mode=mode,
+            encoder=encoder,
+            absent=self.settings.absent_weight,
+        )
+
+    def open_facets(
+        self,
+        query: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        fields: Sequence[str] = ("topic", "keyphrase"),
+        size: int = 10,
+    ) -> tuple[Facet, ...]:
+        """Counts as `search` gives them, but of each field without its own filters; see `indexer.search.browse`."""
+        self.check_filters(filters, fields)
+        return open_facets(
+            self.engine,
+            query,
+            mode=mode,
+            filters=self._resolved(filters),
+            fields=fields,
+            size=size,
+            absent=self.settings.absent_weight,
+        )
+
+    def timeline(
+        self,
+        query: str,
+        field: str,
+        *,
+        mode: Mode = "both",
+        filters: Sequence[Filter] = (),
+        unit: str | None = None,
+    ) -> Timeline | None:
+        """How many documents that match there are in each year, month or day; None where a field has no dates."""
+        self.check_filters(filters, [field])
+        return timeline(
+            self.engine,
+            query,
+            mode=mode,
+            filters=self._resolved(filters),
+            field=field,
+            absent=self.settings.absent_weight,
+            unit=unit,
+        )
+
+    def field_kinds(self) -> FieldKinds:
+        """Which of the users' own fields are good to narrow by, and which has the date."""
+        return field_kinds(self.engine)
+
+    def check_filters(self, filters: Sequence[Filter], fields: Sequence[str] = ()) -> None:
+        """Refuse what would find nothing, and say nothing: a field that no document has, a date that is none.
+
+        Raises:
+            QueryError: One is so; the hint names what there is.
+        """
+        self._check_fields([*(condition.field for condition in filters), *fields])
+        check_dates(self.engine, filters)
+
+    def _check_fields(self, names: Sequence[str]) -> None:
+        known = [*MINED_FIELDS, *self.engine.fields()]
+        for name in names:
+            if name not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name.casefold(), {k.casefold(): k for k in known}, n=1)
+                meant = next((k for k in known if near and k.casefold() == near[0]), "")
+                raise QueryError(
+                    f"There is no field '{name}' in collection '{self.name}'.",
+                    hint=f"Did you mean {meant}?" if meant else f"There are: {', '.join(known)}.",
+                )
+
+    def _resolved(self, filters: Sequence[Filter]) -> list[Filter]:
+        """Conditions as the engine takes them: topics by their ids, and dates as long as those of the documents."""
+        return whole_periods(self.engine, [self._with_topic_ids(condition) for condition in filters])
+
+    def _with_topic_ids(self, condition: Filter) -> Filter:
+        """A topic may be named by its id or its label; a retired id stands for all its successors."""
+        if condition.field != "topic":
+            return condition
+        named = condition.value if isinstance(condition.value, list) else [condition.value]
+        ids = [id_ for name in named for id_ in self._topic_ids(str(name))]
+        return Filter("topic", condition.operator, ids[0] if len(ids) == 1 else ids)
+
+    @on_live_vectors
+    def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
+        """Why each hit was found: document id ► its phrases that have a word of the query or are near it."""
+        vector = None
+        if results.mode != "words" and any(c.isalnum() for c in results.query):
+            vector = self.encoder.encode_phrases([results.query])[0]
+        return reasons(self.engine, results, vector)
+
+    # -- phrases --------------------------------------------------------------------------------------------
+
+    @on_live_vectors
+    def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
+        """Phrases of the collection by likeness of meaning, without context."""
+        if not any(c.isalnum() for c in phrase):
+            raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
+        return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
+
+    @on_live_vectors
+    def phrases_in(
+        self, text: str, *, limit: int = 10, filters: Sequence[Filter] = ()
+    ) -> list[tuple[MentionRow, float]]:
+        """Mentions like the one marked with ``[[…]]`` in a sentence, its context counted.
+
+        Raises:
+            QueryError: Nothing, or more than one thing, is marked.
+        """
+        marked = IN_CONTEXT.findall(text)
+        if len(marked) != 1 or not any(c.isalnum() for c in marked[0]):
+            raise QueryError(
+                f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
+                hint="For example: the cell [[membrane]] is thin.",
+                command='indexer phrases --in "the cell [[membrane]] is thin"',
+            )
+        self.check_filters(filters)
+        start = text.index("[[")
+        plain = IN_CONTEXT.sub(r"\1", text)
+        encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
+        chosen = tuple(self._resolved(filters))
+        return self.engine.nearest_mentions(encoding.mentions[0], limit=limit, filters=chosen)
+
+    # -- documents ------------------------------------------------------------------------------------------
+
+    def document(self, id_: str) -> StoredDocument:
+        """One document with its keyphrases and topics.
+
+        Raises:
+            NotFound: There is no such document.
+        """
+        found = self.engine.documents([id_])
+        if not found:
+            raise NotFound(
+                f"There is no document '{id_}' in collection '{self.name}'.",
+                hint="Ids are exact; search lists them.",
+            )
+        return found[0]
+
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """What people call these documents: their titles, else their files, else their ids."""
+        found = {stored.document.id: stored.document.name for stored in self.engine.documents(ids)}
+        return {id_: found.get(id_, id_) for id_ in ids}
+
+    def mentions(self, id_: str) -> list[MentionRow]:
+        """The phrases that are kept for a document, keyphrases or not, with every place where they stand."""
+        return self.engine.mentions([id_])
+
+    def similar(self, id_: str, *, limit: int = 5) -> list[tuple[StoredDocument, float]]:
+        """Documents that are nearest to one in meaning, with the cosine.
+
+        Raises:
+            NotFound: There is no such document.
+        """
+        self.document(id_)
+        return similar_documents(self.engine, id_, limit)
+
+    def documents(self) -> Iterator[StoredDocument]:
+        """All documents, by id; for export."""
+        from indexer.common import batches
+
+        for some in batches(self.engine.document_ids(), 256):
+            yield from self.engine.documents(some)
+
+    def keyphrases(self, document: Document, *, limit: int | None = None) -> tuple[Keyphrase, ...]:
+        """Keyphrases of one text, the absent ones last; nothing is stored, and what the collection knows is not used."""
+        prepared = self._preparer.prepare([document])
+        encoded = encode_documents(self.encoder, [document], prepared)[0]
+        ranker = self.encoder.ranker
+        found = mined(document, encoded, self.encoder.bundle, "", limit or self.settings.keyphrases, ranker)
+        if ranker is None:
+            return found.keyphrases
+        finder = AbsentFinder(ranker, ranker.vocabulary)
+        absent = finder.find(document, found.vector, found.mentions, self.settings.absent_keyphrases)
+        return (*found.keyphrases, *absent)
+
+    # -- topics ---------------------------------------------------------------------------------------------
+
+    def topics(self) -> list[Topic]:
+        """All topics, largest first."""
+        return self.engine.topics()
+
+    def topic_id(self, name: str) -> str:
+        """The id of a live topic by id, number or label. A retired id leads to its successor that is most alike.
+
+        Raises:
+            NotFound: There is no such topic; the message lists near ones.
+        """
+        return self._topic_ids(name)[0]
+
+    def _topic_ids(self, name: str) -> list[str]:
+        return topic_ids(name, self.engine.topics(), self.catalog, self.name)
+
+    def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
+        """A topic by id or label, with the documents that stand for it and its history."""
+        id_, *others = self._topic_ids(name)
+        topics = {topic.id: topic for topic in self.engine.topics()}
+        leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
+        return TopicDetails(
+            topic=topics[id_],
+            others=tuple(topics[other] for other in others),
+            documents=tuple(self.engine.documents(leading.ids)),
+            special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
+            history=self.topic_history(id_),
+        )
+
+    def near_topics(self, name: str, *, limit: int = 5) -> list[tuple[Topic, float]]:
+        """Topics that are nearest to one in meaning, with the cosine."""
+        return near_topics(self.engine.topics(), self.topic_id(name), limit)
+
+    def topic_map(self, *, tall: bool = False) -> TopicMap:
+        """Where topics lie in a picture: near in meaning, near each other; it keeps its shape from fit to fit."""
+        from indexer.topics.map import topic_map
+
+        return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
+
+    def topic_trends(self, field: str = "") -> Trends | None:
+        """Which topics grow; None where documents have no dates, or too many different ones.
+
+        Args:
+            field: The field with the date; empty means the one that looks like it.
+        """
+        field = field or self.field_kinds().date
+        if not field:
+            return None
+        self._check_fields([field])
+        return topic_trends(self.engine, field)
+
+    def topic_history(self, name: str) -> TopicHistory:
+        """What became of a topic, by id or label; also of a retired one, by its id.
+
+        Raises:
+            NotFound: There is no such topic, and was none.
+        """
+        return topic_history(name, self.engine.topics(), self.catalog, self.name)
+
+    def why(self, document_id: str) -> Why:
+        """Which phrases of a document voted for which topic, how near they are, and what came second."""
+        self.document(document_id)
+        return explain(self.engine, self.catalog, self.name, document_id)

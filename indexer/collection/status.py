@@ -1,0 +1,98 @@
+"""How a collection is: generations, counts, what is with workers, what could not be processed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from indexer.catalog.entries import DeadLetter
+from indexer.catalog.locks import retraining, watching
+from indexer.collection.queries import Reading
+from indexer.pipeline.drift_check import latest
+from indexer.search.results import Status, WorkStatus
+
+if TYPE_CHECKING:
+    from indexer.engines.generations import Generation
+
+
+class State(Reading):
+    """A collection to be looked after."""
+
+    def generations(self) -> list[Generation]:
+        """Complete sets of rows, each mined with one encoder: the live one, those that are kept, an unfinished one."""
+        from indexer.engines.registry import open_generations
+
+        with closing(open_generations(self.settings)) as generations:
+            return generations.all()
+
+    def status(self) -> Status:
+        """Counts, sizes, drift, dead letters and the last runs."""
+        info = self.engine.info()
+        drift = latest(self.catalog, self.name)
+        bundles = [
+            run.counts.get("bundle") for run in self.catalog.runs(self.name) if run.counts.get("bundle")
+        ]
+        return Status(
+            collection=self.name,
+            engine=info,
+            documents={state: number for state, number in self.catalog.count(self.name).items()},
+            without_topic=info.without_topic,
+            dead={stage: number for stage, number in self.catalog.dead_counts(self.name).items()},
+            topics=info.topics,
+            bundle=str(bundles[0]) if bundles else self.settings.bundle,
+            last_runs=tuple(self.catalog.runs(self.name, 5)),
+            lock=self._holder(self.name),
+            retraining=self._holder(retraining(self.name)),
+            watching=self._holder(watching(self.name)),
+            work=self.work(),
+            drift=drift,
+            drifted=drift.beyond(self.settings.drift),
+        )
+
+    def _holder(self, lock: str) -> str:
+        holder = self.catalog.lock_holder(lock)
+        return f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else ""
+
+    def work(self) -> WorkStatus:
+        """What is with the workers: batches, queues, runs and retrains that go on."""
+        runs = self.catalog.open_runs(self.name)
+        retrains = self.catalog.open_runs(self.name, retrains=True)
+        batches = self.catalog.work(self.name)
+        finishing = any(self.catalog.is_through(run.id) for run in runs)
+        finisher = self._holder(self.name) if finishing else ""
+        idle: list[str] = [
+            state for state, waiting in batches.waiting.items() if waiting and not batches.held[state]
+        ]
+        idle += ["maintain"] if finishing and not finisher else []
+        idle += ["train"] if retrains and not self._holder(retraining(self.name)) else []
+        queues: dict[str, int | None] = {}
+        if self.settings.broker:
+            from workers.messages import Sender
+
+            queues |= Sender(self.settings).depths()
+        return WorkStatus(
+            batches=batches,
+            queues=queues,
+            left=self.catalog.count(self.name)["stored"],
+            mined=sum(run.counts.get("mined", 0) for run in runs),
+            runs=tuple(runs),
+            retrains=tuple(retrains),
+            finishing=finishing,
+            finisher=finisher,
+            idle_queues=tuple(idle),
+        )
+
+    def unattended(self) -> tuple[str, ...]:
+        """Queues with something to do of which no worker answers. Asks them, which takes a second."""
+        from workers.messages import Sender
+
+        before = self.work()
+        if not before.idle_queues or None in before.queues.values():
+            return ()
+        attended = Sender(self.settings).attended()
+        still = self.work().idle_queues  # who has taken something meanwhile has not answered
+        return tuple(queue for queue in still if queue in before.idle_queues and queue not in attended)
+
+    def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
+        """What could not be processed, and why."""
+        return self.catalog.dead(self.name, limit=limit)

@@ -1,0 +1,150 @@
+"""Numbers, times and events in the words of people; on the command line and on the page alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from indexer.engines.base import Clause
+    from indexer.search.results import TopicEvent, TopicHistory
+    from indexer.search.search import SearchResults
+    from indexer.search.trends import Trend
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+def clean(text: str, *, keep_lines: bool = False) -> str:
+    """Without control characters, which could move the cursor or turn the text around."""
+    if text.isprintable():
+        return text
+    if keep_lines:
+        return "\n".join(_UNPRINTABLE.sub(" ", line) for line in text.split("\n"))
+    return _UNPRINTABLE.sub(" ", text)
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """``1 topic``, ``1,200 topics``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def ellipses(piece: str, text: str) -> tuple[str, str]:
+    """What stands before and behind a piece of a text: "…" where the text goes on there."""
+    whole = text.strip()
+    return "" if whole.startswith(piece) else "… ", "" if whole.endswith(piece) else " …"
+
+
+def size(number: float) -> str:
+    """Bytes as people say them: ``12.3 MB``."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} bytes" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """``0.4 s``, ``41 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def growth(trend: Trend | None) -> str:
+    """``+40 %``, ``×3.2``, ``-15 %``, ``new``; nothing where nobody can say."""
+    if trend is None:
+        return ""
+    if trend.growth is None:
+        return "new" if trend.is_new else ""
+    if trend.growth >= 1:
+        return f"×{1 + trend.growth:.1f}"
+    whole = round(100 * trend.growth)
+    return f"{whole:+d} %" if whole else "0 %"
+
+
+def moment(at: datetime | None) -> str:
+    """``2026-03-01 09:35``, in local time."""
+    if at is None:
+        return ""
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return f"{aware.astimezone():%Y-%m-%d %H:%M}"
+
+
+def found(results: SearchResults, there: str = "under the filters") -> str:
+    """What a search has found, and by what: the heading of its hits.
+
+    Args:
+        there: Where was looked, if there are filters: the nearest are those of what they let through, and not of all.
+    """
+    number = count(results.total, "document")
+    wanted = [clause for clause in results.clauses if not clause.negated]
+    if not wanted:
+        without = f" without {_named(results.clauses)}" if results.clauses else ""
+        return f"the nearest of {number}{without}" if results.by_meaning else number + without
+    if results.total == 0:
+        nothing = f"no document with {'any of the words' if len(wanted) > 1 else _named(wanted)}"
+        nearest = f"; the {count(results.listed, 'document')} nearest in meaning" if results.listed else ""
+        return nothing + nearest
+    if results.relaxed:
+        said = f"{number} with any of the words; none has all of them"
+    else:
+        several = f"{'any' if results.any_word else 'all'} of the words"
+        said = f"{number} with {several if len(wanted) > 1 else _named(wanted)}"
+    if results.by_meaning and results.listed != results.total:
+        more = "" if results.listed is None else f"{results.listed - results.total:,} "
+        if results.filtered:
+            said += f"; of the others {there}, the {more}nearest in meaning"
+        else:
+            said += f"; {more}more near in meaning"
+    return said
+
+
+def _named(clauses: Sequence[Clause]) -> str:
+    if len(clauses) > 1:
+        return "the words"
+    return {"word": "the word", "phrase": "the phrase", "prefix": "a word that begins so"}[clauses[0].kind]
+
+
+def told(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
+    """What happened to a topic, one sentence for each event; without those of merges that left it as it was."""
+    topic_id = history.entry.id
+    went_on = {event.entry.run for event in history.events if event.entry.kind == "kept"}
+    last_named = next((event for event in reversed(history.events) if event.entry.kind == "renamed"), None)
+    gone = False
+    for event in history.events:
+        entry = event.entry
+        if entry.kind == "kept" and event.by == "merge":
+            continue
+        leaves = entry.old_id == topic_id != entry.new_id
+        heir = f"{entry.new_id} '{entry.label}'"
+        likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
+        if entry.kind == "renamed":
+            what = f"named '{entry.label}'" if entry.label else "named by hand"
+            if event is last_named and not history.entry.named_by_hand:
+                what = "name taken back"
+        elif entry.kind == "kept":
+            what = "came back" if gone else "kept"
+        elif entry.kind == "born":
+            what = "found for the first time"
+        elif entry.new_id is None:
+            what = "retired"
+        elif entry.kind == "hand":
+            part = f"{event.old_label} ({entry.old_id})"
+            what = f"merged into {heir} by hand" if leaves else f"{part} merged into it by hand"
+        elif leaves:
+            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {heir}"
+        else:
+            what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
+        gone = leaves and entry.run not in went_on
+        yield event, what + likeness

@@ -1,0 +1,305 @@
+"""Documents that a run has replaced though they came from another file: ids are the collection's, not the file's.
+
+What the runs of a collection have in common, and those that read sources: `index` and `retry`.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from threadpoolctl import threadpool_limits
+
+from indexer.catalog import Catalog
+from indexer.catalog.database import now
+from indexer.catalog.entries import MINING, TAKING_IN, DeadLetter, LedgerEntry
+from indexer.catalog.runs import run_id_at
+from indexer.engines.base import Engine
+from indexer.errors import Superseded
+from indexer.pipeline.next_generation import settle
+from indexer.pipeline.run import Pipeline, RunReport
+from indexer.protocols import Progress
+from indexer.readers import ReadOptions, count, read
+from indexer.readers.source import SCHEME, place_of, plural
+from indexer.records import Document
+from indexer.runs.uploads import Posted
+from indexer.settings import Settings
+from indexer.topics.models.registry import Asked
+
+NAMED = 5  # ids in the note
+
+
+class Replaced:
+    """Collects them, to be told: a record may move on purpose, or two files may be numbered alike."""
+
+    def __init__(self, posted: Posted) -> None:
+        self._posted = posted
+        self._first: dict[str, list[str]] = {}  # file as people call it ► ids
+        self._number = 0
+
+    def add(self, document: Document, known: LedgerEntry) -> None:
+        """A document whose content changed, and what the ledger had under its id."""
+        if self._posted.are_one_file(document.source, known.source):
+            return
+        self._number += 1
+        if self._number <= NAMED:
+            file = self._posted.called(place_of(known.source)[0])
+            self._first.setdefault(file, []).append(document.id)
+
+    def notes(self) -> list[str]:
+        """One sentence where there were any."""
+        if not self._number:
+            return []
+        named = ", ".join(f"{', '.join(ids)} ({file})" for file, ids in self._first.items())
+        more = f" and {self._number - NAMED:,} more" if self._number > NAMED else ""
+        return [f"{plural(self._number, 'document')} came from another file before: {named}{more}."]
+
+
+COUNTS = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "written", "failed", "topics")
+
+
+class Crew(Protocol):
+    """Who mines instead of this process; see `workers.pool`."""
+
+    def begin(self, report: RunReport) -> None: ...
+
+    def wait(self, report: RunReport, progress: Progress) -> None: ...
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a run is to do beside reading its sources; see `Collection.index`."""
+
+    topics: str | int | None = None
+    refit: bool = False
+    delete_missing: bool = False
+
+    def __post_init__(self) -> None:
+        Asked.read(self.topics)  # which is not needed before all is mined, and may be wrong
+
+
+@dataclass(frozen=True)
+class Again:
+    """What of the dead letters can be tried again.
+
+    Attributes:
+        letters: By the file that is to be read for them, the file of the newest failure first.
+        mining: Those whose documents are stored: they can be tried without a file.
+        missing: Files that are not there any more; their letters stay.
+    """
+
+    letters: Mapping[str, Sequence[DeadLetter]]
+    mining: Sequence[DeadLetter]
+    missing: Sequence[str]
+    posted: Posted
+
+    @classmethod
+    def of(cls, letters: Sequence[DeadLetter], posted: Posted) -> Self:
+        """All but those of a user's index, which `enrich` tries again."""
+        own = [letter for letter in letters if not letter.source.startswith(SCHEME)]
+        files: dict[str, list[DeadLetter]] = {}
+        for letter in sorted(own, key=lambda letter: letter.first_at, reverse=True):
+            if letter.source:
+                files.setdefault(place_of(letter.source)[0], []).append(letter)
+        there = {file: some for file, some in files.items() if Path(file).exists()}
+        lost = {place_of(letter.source)[0] for letter in own if letter.source and letter.stage in TAKING_IN}
+        mining = [letter for letter in own if letter.stage in MINING]
+        return cls(there, mining, sorted(lost - set(there)), posted)
+
+    def wants(self, document: Document, known: LedgerEntry | None) -> bool:
+        """Whether a document of these files is to be taken: not where a newer version of it is stored.
+
+        What is stored from the same file is what stood there before. From another file, it is newer unless this one
+        failed after it was read. What is not known has come to the file since; but to a copy of something posted nothing
+        comes: there it was deleted, unless it is what failed.
+        """
+        file, _ = place_of(document.source)
+        failures = [
+            letter
+            for letter in self.letters[file]
+            if letter.source in (document.source, file) or letter.document_id == document.id
+        ]
+        if known is None:
+            return bool(failures) or not self.posted.holds(file)
+        if place_of(known.source)[0] == file:
+            return True
+        return any(run_id_at(letter.first_at) > known.run for letter in failures)
+
+
+class SourceRun:
+    """One run that reads sources: stores, mines and writes what is new or changed.
+
+    Args:
+        kind: The command's name.
+        crew: Workers that do the mining; None to do it here.
+    """
+
+    def __init__(self, kind: str, settings: Settings, pipeline: Pipeline, crew: Crew | None) -> None:
+        self._kind = kind
+        self._settings = settings
+        self._pipeline = pipeline
+        self._catalog = pipeline.catalog
+        self._collection = pipeline.collection
+        self._crew = crew
+        self._posted = Posted(settings.home, pipeline.collection)
+
+    def run(
+        self,
+        sources: Sequence[str | Path],
+        options: ReadOptions,
+        wanted: Wanted = Wanted(),
+        *,
+        names: Sequence[str] = (),
+        again: Again | None = None,
+        around: AbstractContextManager[None] | None = None,
+        wait: bool = True,
+        progress: Progress,
+    ) -> RunReport:
+        """Do it, under the lock of the collection.
+
+        Args:
+            names: What the sources are called in the ledger, where that is not only what they are called here.
+            again: Dead letters to be tried again; their files are the sources.
+            around: What has to be done before the sources are read, and after all went well.
+            wait: Until the workers are through.
+        """
+        start = time.perf_counter()
+        report = RunReport()
+        given = [absolute(source) for source in sources]
+        with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
+            settle(self._settings, self._catalog)
+            check_live(self._pipeline.engine)
+            self._catalog.interrupted_runs(self._collection)
+            if self._crew is None:
+                self._catalog.end_left_runs(self._collection)
+            report.run = self._catalog.start_run(
+                self._collection, self._kind, self._options(given, wanted), lock=lock
+            )
+            tried = self._catalog.trying_again(self._collection, again.mining if again else ())
+            with undisturbed(), self._pipeline.engine.patient(), tried, around or nullcontext():
+                with recorded(self._catalog, report, detach=self._crew is not None):
+                    self._take_in(given, names or given, options, wanted, report, again)
+                    if self._crew is None:
+                        self._pipeline.mine(report)
+                        self._finish(wanted, report)
+                        report.seconds = time.perf_counter() - start
+                if self._crew is not None:
+                    self._leave_to(self._crew, wanted, report, progress if wait else None)
+                    report.seconds = time.perf_counter() - start
+                    if wait:
+                        self._catalog.finish_run(report.run, "finished", counts(report))
+        return report
+
+    def _options(self, given: Sequence[str], wanted: Wanted) -> dict[str, Any]:
+        """What the catalog keeps of how the run was started."""
+        kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases")
+        named = {name: getattr(self._settings, name) for name in kept}
+        return {"sources": given, **vars(wanted), **named}
+
+    def _take_in(
+        self,
+        given: Sequence[str],
+        names: Sequence[str],
+        options: ReadOptions,
+        wanted: Wanted,
+        report: RunReport,
+        again: Again | None,
+    ) -> None:
+        start = now()
+        options = replace(options, max_bytes=self._settings.max_document_bytes)
+        total = count(given, options) if given else 0
+        replaced = Replaced(self._posted)
+        if again:
+            self._take_in_again(again, options, report, total, replaced)
+        else:
+            self._pipeline.take_in(read(given, options), report, total, changed=replaced.add)
+        report.notes += replaced.notes()
+        # What could not be read, and still cannot, has been buried anew. The rest works, or is gone.
+        self._catalog.resolve(self._collection, sources=names, stages=TAKING_IN, before=start)
+        if wanted.delete_missing:
+            self._pipeline.remove_missing(names, report)
+
+    def _take_in_again(
+        self, again: Again, options: ReadOptions, report: RunReport, total: int | None, replaced: Replaced
+    ) -> None:
+        """Each file for itself: several that failed may hold the same document, and the newest has it."""
+        for file in again.letters:
+            left = self._pipeline.take_in(read([file], options), report, total, again.wants, replaced.add)
+            if left:
+                named = self._posted.called(file)
+                report.notes.append(
+                    f"{named}: {plural(left, 'document')} stored anew or deleted since, so left as is."
+                )
+
+    def _leave_to(self, crew: Crew, wanted: Wanted, report: RunReport, progress: Progress | None) -> None:
+        """Let workers mine; with a progress to tell, wait for them and finish what they did."""
+        crew.begin(report)
+        if progress is not None:
+            with report.timed("workers"):
+                crew.wait(report, progress)
+            self._finish(wanted, report)
+
+    def _finish(self, wanted: Wanted, report: RunReport) -> None:
+        self._pipeline.finish(report, wanted.topics, refit=wanted.refit)
+
+
+def check_live(engine: Engine) -> None:
+    """Under the lock of the collection, before anything is written.
+
+    Raises:
+        Superseded: It was opened before another generation took over, for which the encoder is the wrong one.
+    """
+    if engine.superseded():
+        raise Superseded("Another generation has taken over.", hint="Open the collection again.")
+
+
+@contextmanager
+def recorded(catalog: Catalog, report: RunReport, *, detach: bool = False) -> Iterator[None]:
+    """Write into the catalog how the run ended, however it ends; or, with `detach`, that workers go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        catalog.finish_run(report.run, "interrupted", counts(report))
+        raise
+    except BaseException as error:
+        catalog.finish_run(report.run, "failed", counts(report), str(error) or type(error).__name__)
+        raise
+    if detach:
+        catalog.detach_run(report.run, counts(report))
+    else:
+        catalog.finish_run(report.run, "finished", counts(report))
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave processor time to the work.
+
+    BLAS threads spin while they wait, and take the cores from the encoder. The garbage collector is spared the
+    objects that are there now: looking at them all took 5 % of a run.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        gc.freeze()
+        try:
+            yield
+        finally:
+            gc.unfreeze()
+
+
+def counts(report: RunReport) -> dict[str, Any]:
+    """What the catalog keeps of a report."""
+    return {
+        **{name: getattr(report, name) for name in COUNTS if hasattr(report, name)},
+        **({"new_fit": True, "topics": report.topics} if report.new_fit else {}),
+        "seconds": round(report.seconds, 2),
+        "stages": {name: round(seconds, 2) for name, seconds in report.stages.items()},
+    }
+
+
+def absolute(source: str | Path) -> str:
+    """The path from the root on; standard input stays as it is."""
+    return str(source) if str(source) == "-" else str(Path(source).absolute())

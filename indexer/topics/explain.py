@@ -1,0 +1,110 @@
+"""Why a document has its topics, and why it was found: told again from what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from indexer.catalog import Catalog
+from indexer.common import Floats
+from indexer.engines.base import Engine
+from indexer.errors import NotFound
+from indexer.records import Topic
+from indexer.search.results import Reason, Vote, Why
+from indexer.search.search import SearchResults
+from indexer.text import stemmed
+from indexer.topics.fits import NamedFit, live_fit
+from indexer.topics.models.clusters import Placement
+
+REASONS = 3  # phrases that explain a hit
+
+
+def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str) -> Why:
+    """Which phrases voted for which topic, how near they are, and what came second.
+
+    Raises:
+        NotFound: The document is stored, but not mined yet.
+    """
+    stored = engine.documents([document_id], vectors=True)
+    named = live_fit(catalog, collection)
+    rows = engine.mentions([document_id])
+    if named is None or stored[0].vector is None:
+        raise NotFound(
+            f"Document '{document_id}' has not been mined yet.",
+            hint="It is, after the next run.",
+            command="Run: indexer index",
+        )
+    placed = named.fit.place(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
+    total = sum(row.score for row in rows) or 1.0
+    votes = [
+        Vote(
+            phrase=row.surface,
+            weight=row.score / total,
+            topic=named.ids[placed.topic[i]] if placed.topic[i] >= 0 else None,
+            similarity=float(placed.similarity[i]),
+            runner_up=_second(named, placed, i),
+            margin=float(placed.margin[i]),
+        )
+        for i, row in enumerate(rows)
+        if placed is not None
+    ]
+    topics = {topic.id: topic for topic in engine.topics()}
+    own = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
+    return Why(
+        document=stored[0].document,
+        topics=own,
+        runner_up=_runner_up(votes, topics, {t.id for t, _ in own}),
+        votes=tuple(sorted(votes, key=lambda v: -v.weight)),
+        reach=named.fit.reach,
+        bundle=stored[0].bundle,
+        fit=named.run,
+        whole=named.fit.whole,
+    )
+
+
+def _second(named: NamedFit, placed: Placement, at: int) -> str | None:
+    """The id of the second nearest centroid; None when it is of the same topic (topics were merged)."""
+    first, second = int(placed.topic[at]), int(placed.runner_up[at])
+    if second < 0 or (first >= 0 and named.ids[first] == named.ids[second]):
+        return None
+    return named.ids[second]
+
+
+def reasons(engine: Engine, results: SearchResults, query: Floats | None) -> dict[str, list[Reason]]:
+    """The phrases of each hit that have a word of the query, or are nearest to it in meaning.
+
+    Args:
+        query: float32 [dims], the query as a phrase; None when the search was by words alone.
+
+    Returns:
+        Document id ► at most three phrases, nearest first.
+    """
+    asked = set(stemmed(results.query).split())
+    found: dict[str, list[Reason]] = {}
+    for row in engine.mentions([hit.stored.document.id for hit in results.hits]):
+        near = float(row.vector @ query) if query is not None else None
+        if near is not None or asked & set(stemmed(row.surface).split()):
+            found.setdefault(row.document_id, []).append(Reason(row.surface, near))
+    for some in found.values():
+        some.sort(key=lambda reason: -(reason.similarity or 0.0))
+        del some[REASONS:]
+    return found
+
+
+def _runner_up(
+    votes: Iterable[Vote], topics: Mapping[str, Topic], own: set[str]
+) -> tuple[Topic, float] | None:
+    """The topic that got most of the vote without becoming one of the document's; else the most frequent second."""
+    shares: dict[str, float] = {}
+    for vote in votes:
+        for candidate in (vote.topic, vote.runner_up):
+            if candidate and candidate not in own:
+                shares[candidate] = shares.get(candidate, 0.0) + (
+                    vote.weight if candidate == vote.topic else 0.0
+                )
+    named = [(share, id_) for id_, share in shares.items() if id_ in topics]
+    if not named:
+        return None
+    share, id_ = max(named, key=lambda item: (item[0], item[1]))
+    return topics[id_], share

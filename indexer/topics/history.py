@@ -1,0 +1,77 @@
+"""What a topic is called by people: its id, its number or its label; and what became of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from indexer.catalog import Catalog
+from indexer.errors import NotFound, QueryError
+from indexer.records import Topic
+from indexer.search.results import TopicEvent, TopicHistory
+
+
+def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> list[str]:
+    """The ids of live topics that a name means: one, or all that a retired id has become, best match first.
+
+    Raises:
+        NotFound: There is no such topic; the message lists near ones.
+        QueryError: Several have this label.
+    """
+    live = {topic.id for topic in topics}
+    wanted = _as_id(name)
+    if wanted in live:
+        return [wanted]
+    named = [topic.id for topic in topics if topic.label.casefold() == name.casefold()]
+    if len(named) > 1:
+        raise QueryError(
+            f"{len(named)} topics are called '{name}': {', '.join(named)}.",
+            hint="Name one of them by its id.",
+        )
+    if named:
+        return named
+    if _is_id(wanted):
+        heirs = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
+        if heirs:
+            return heirs
+    near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
+    raise NotFound(
+        f"There is no topic '{name}' in collection '{collection}'.",
+        hint=f"Did you mean: {', '.join(near)}?" if near else "",
+        command="" if near else "indexer topics lists them.",
+    )
+
+
+def topic_history(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> TopicHistory:
+    """What became of a topic; a retired one is named by its id.
+
+    Raises:
+        NotFound: There is no such topic, and was none.
+    """
+    wanted = _as_id(name)
+    id_ = wanted if _is_id(wanted) else topic_ids(name, topics, catalog, collection)[0]
+    lineage = catalog.lineage(collection, id_)
+    kinds = catalog.run_kinds({entry.run for entry in lineage})
+    labels = {topic.id: topic.label for topic in catalog.topics(collection, state=None)}
+    return TopicHistory(
+        entry=catalog.topic(collection, id_),
+        events=tuple(
+            TopicEvent(entry, kinds.get(entry.run, ""), labels.get(entry.old_id or "", ""))
+            for entry in lineage
+        ),
+        successors=tuple(catalog.successors(collection, id_)),
+    )
+
+
+def is_address(name: str) -> bool:
+    """Whether a name means a topic by its number or id, whatever topics are called."""
+    return _is_id(_as_id(name))
+
+
+def _as_id(name: str) -> str:
+    return f"t-{int(name):06d}" if name.isdecimal() else name
+
+
+def _is_id(name: str) -> bool:
+    return bool(re.fullmatch(r"t-\d+", name))

@@ -1,0 +1,170 @@
+"""The API for changes. What takes long becomes a task, whose progress can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query, Response, UploadFile
+from pydantic import Discriminator, Field, Tag
+
+from indexer.catalog.entries import STAGES, Stage
+from indexer.errors import QueryError
+from indexer.export import serialize
+from indexer.web import schemas, task_work
+from indexer.web.api_read import TopicPath
+from indexer.web.auth import Admin, Reader, Writer
+from indexer.web.errors import (
+    JSON,
+    ONE_FILE,
+    Refusal,
+    documented,
+)
+from indexer.web.shared import Served, Shared
+from indexer.web.tasks import Task
+
+router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 413, 415, 422, 429, 503))
+
+MOST_DOCUMENTS = 1_000  # in one request
+
+
+@router.post("/documents", response_model=schemas.Task, status_code=202, dependencies=[JSON])
+def add_documents(
+    served: Shared,
+    writer: Writer,
+    response: Response,
+    documents: Annotated[
+        Annotated[schemas.NewDocument, Tag("one")]
+        | Annotated[
+            list[schemas.NewDocument], Field(min_length=1, max_length=MOST_DOCUMENTS), Tag("several")
+        ],
+        Discriminator(lambda given: "several" if isinstance(given, list) else "one"),
+        Body(),
+    ],
+) -> dict[str, Any]:
+    """Index a document, or several. They can be found by words as soon as the task has stored them."""
+    given = documents if isinstance(documents, list) else [documents]
+    return _begun(served, response, task_work.add_documents(served, [one.model_dump() for one in given]))
+
+
+@router.post("/files", response_model=schemas.Task, status_code=202, dependencies=[ONE_FILE])
+def add_file(served: Shared, writer: Writer, response: Response, file: UploadFile) -> dict[str, Any]:
+    """Index a file: jsonl, csv, tsv, txt, md, html, pdf or docx. The same name again replaces what it held.
+
+    What the newer file does not hold any more is removed; as long as something in it cannot be read, nothing is.
+    """
+    return _begun(served, response, task_work.add_file(served, file.filename or "", file.file))
+
+
+@router.delete("/documents/{id:path}", response_model=schemas.Task, status_code=202)
+def delete_document(
+    served: Shared, writer: Writer, response: Response, id_: Annotated[str, Path(alias="id", max_length=512)]
+) -> dict[str, Any]:
+    """Take a document out. It comes back if it stands in a file that is indexed again."""
+    return _begun(served, response, task_work.delete(served, id_))
+
+
+@router.patch("/topics/{id}", response_model=schemas.GrowingTopic, dependencies=[JSON])
+def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
+    """Give a topic a name by hand; it stays through every later run."""
+    with _no_two_of_a_name():
+        return serialize.growing(served.collection.rename_topic(name, wanted.label), served.trends())
+
+
+@router.delete("/topics/{id}/label", response_model=schemas.GrowingTopic)
+def unname_topic(served: Shared, writer: Writer, name: TopicPath) -> dict[str, Any]:
+    """Take back a name given by hand; the topic is called after its leading phrase again."""
+    with _no_two_of_a_name():
+        return serialize.growing(served.collection.unname_topic(name), served.trends())
+
+
+@contextmanager
+def _no_two_of_a_name() -> Iterator[None]:
+    try:
+        yield
+    except QueryError as error:
+        other = error.facts.get("other")
+        if other is None:
+            raise
+        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}'
+        raise Refusal(409, str(error), hint=hint) from error
+
+
+@router.post("/topics/{id}/merge", response_model=schemas.Task, status_code=202, dependencies=[JSON])
+def merge_topic(
+    served: Shared, writer: Writer, response: Response, name: TopicPath, wanted: schemas.Merge
+) -> dict[str, Any]:
+    """Make a topic a part of another one. It retires, and its id leads there from now on. It cannot be undone."""
+    return _begun(served, response, task_work.merge(served, name, wanted.into))
+
+
+@router.post("/retry", response_model=schemas.Task, status_code=202)
+def retry(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
+    """Do again what stands in the dead letters."""
+    return _begun(served, response, task_work.retry(served))
+
+
+@router.delete("/dead-letters", response_model=schemas.Dismissed)
+def dismiss_all(
+    served: Shared,
+    writer: Writer,
+    stage: Annotated[Stage | None, Query(description="Only those of this stage.")] = None,
+) -> dict[str, int]:
+    """Take dead letters off the list without trying them again. What they are about stays as it is."""
+    return {"dismissed": served.collection.dismiss(stages=(stage,) if stage else STAGES)}
+
+
+@router.delete("/dead-letters/{id}", response_model=schemas.Dismissed)
+def dismiss(
+    served: Shared, writer: Writer, id_: Annotated[int, Path(alias="id", ge=1, lt=2**63)]
+) -> dict[str, int]:
+    """Take one dead letter off the list."""
+    dismissed = served.collection.dismiss([id_])
+    if not dismissed:
+        raise Refusal(404, f"There is no dead letter {id_}.")
+    return {"dismissed": dismissed}
+
+
+@router.post("/retrain", response_model=schemas.Task, status_code=202, dependencies=[JSON])
+def retrain(served: Shared, admin: Admin, response: Response, wanted: schemas.Retrain) -> dict[str, Any]:
+    """Adapt the encoder to the collection; it takes over if it is better."""
+    return _begun(served, response, task_work.retrain(served, **wanted.model_dump()))
+
+
+@router.get("/tasks", response_model=list[schemas.Task])
+def tasks(served: Shared, reader: Reader) -> list[dict[str, Any]]:
+    """List the tasks that this server was given, newest first."""
+    return [{**shown(served, task), "documents": []} for task in served.tasks.all()]
+
+
+@router.get("/tasks/{id}", response_model=schemas.Task)
+def task(
+    served: Shared, reader: Reader, id_: Annotated[str, Path(alias="id", max_length=64)]
+) -> dict[str, Any]:
+    """How far a task is."""
+    found = served.tasks.get(id_)
+    if found is None:
+        raise Refusal(
+            404, f"There is no task '{id_}'.", hint="A server that was started anew knows no old ones."
+        )
+    return shown(served, found)
+
+
+def _begun(served: Served, response: Response, task: Task) -> dict[str, Any]:
+    response.headers["Location"] = f"/api/tasks/{task.id}"
+    return shown(served, task)
+
+
+def shown(served: Served, task: Task) -> dict[str, Any]:
+    """A task; of one that was handed over, what its run has come to."""
+    found = asdict(task)
+    if task.state == "done" and task.result.get("left_to_workers"):
+        run = served.collection.catalog.run(task.result["run"])
+        if run.state == "running":
+            found["state"] = "with workers"
+        else:
+            found |= {"state": "done" if run.state == "finished" else "failed", "error": run.error}
+            found["result"] = {**task.result, **run.counts}
+    return found

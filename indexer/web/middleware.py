@@ -1,0 +1,139 @@
+"""What every request passes: its id, limits of size, where it may come from, headers of the answer, a log line."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from fastapi.responses import Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
+
+from indexer.log import get_logger
+from indexer.web import metrics
+from indexer.web.errors import Refusal
+
+REQUEST_ID = re.compile(r"[\w.-]{1,64}")
+SMALL = 64_000  # bytes of a body, where nothing else is said
+SAFE = ("GET", "HEAD", "OPTIONS")
+LOCAL = ("localhost", "127.0.0.1", "::1")
+
+# No inline scripts or styles, nothing from elsewhere, no frames: what stands in a document can do nothing here.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+logger = get_logger(__name__)
+
+
+class Guard:
+    """Middleware around the whole application.
+
+    Args:
+        sizes: Largest body in bytes, by path; `SMALL` for all others.
+        local: Whether anybody on this machine may do everything: then requests must be for this machine by name. A
+            page elsewhere could otherwise give its own name our address, and read along.
+        failed: Makes an answer of an error.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        sizes: dict[str, int],
+        local: bool,
+        failed: Callable[[Request, Exception], Response],
+    ) -> None:
+        self._app = app
+        self._sizes = sizes
+        self._local = local
+        self._failed = failed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        said = headers.get("x-request-id", "")
+        request_id = said if REQUEST_ID.fullmatch(said) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        start, status = time.perf_counter(), 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = MutableHeaders(scope=message)
+                own["X-Request-ID"] = request_id
+                for name, value in HEADERS.items():
+                    own.setdefault(name, value)
+                # Addresses of our files change when the files do.
+                kept = scope["path"].startswith("/static/") and status == 200
+                own.setdefault("Cache-Control", "public, max-age=31536000, immutable" if kept else "no-store")
+            await send(message)
+
+        with bound_contextvars(request=request_id):
+            try:
+                self._check(scope["method"], headers)
+                body = self._limited(receive, headers, self._sizes.get(scope["path"], SMALL))
+                await self._app(scope, body, answer)
+            except Exception as error:
+                if not isinstance(error, Refusal):
+                    logger.exception("request_failed", method=scope["method"], path=scope["path"])
+                if status:
+                    raise  # half of the answer is gone already
+                await self._failed(Request(scope), error)(scope, receive, answer)
+            seconds = round(time.perf_counter() - start, 4)
+            route = getattr(scope.get("route"), "path", "other")  # not the path: of those there are many
+            metrics.REQUESTS.labels(route, str(status)).inc()
+            metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+            logger.info("request", method=scope["method"], path=scope["path"], status=status, seconds=seconds)
+
+    def _check(self, method: str, headers: Headers) -> None:
+        host = urlsplit(f"//{headers.get('host', '')}")
+        if self._local and host.hostname not in LOCAL:
+            raise Refusal(
+                421, f"This server is for this machine only, and not for '{host.hostname}'.",
+                hint="Open it at http://localhost.",
+            )  # fmt: skip
+        if method in SAFE:
+            return
+        origin = headers.get("origin")
+        elsewhere = origin is not None and urlsplit(origin).netloc != host.netloc
+        if elsewhere or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise Refusal(403, "This request comes from the page of another site.")
+
+    def _limited(self, receive: Receive, headers: Headers, most: int) -> Receive:
+        """The body, as long as it is not too large."""
+        said = headers.get("content-length", "0")
+        if said.isdecimal() and int(said) > most:
+            raise _too_large(most)
+        got = 0
+
+        async def counted() -> Message:
+            nonlocal got
+            message = await receive()
+            got += len(message.get("body", b""))
+            if got > most:
+                raise _too_large(most)
+            return message
+
+        return counted
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, f"The body is larger than {most:,} bytes.")

@@ -1,0 +1,53 @@
+"""What people type into the fields of the search; what cannot be understood is told beside its field."""
+
+from __future__ import annotations
+
+from indexer.collection import Collection
+from indexer.engines.base import Filter
+from indexer.errors import QueryError
+from indexer.search.browse import within
+from indexer.search.search import parse_filter, parse_words
+from indexer.web.errors import hint_of
+
+Problems = dict[
+    str, str
+]  # "query", "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
+
+
+def typed_query(query: str) -> tuple[str, str]:
+    """What to search for, and what is wrong: then there is nothing to search for."""
+    try:
+        parse_words(query)
+    except QueryError as error:
+        return "", told(error)
+    return query, ""
+
+
+def typed_filters(
+    collection: Collection, where: tuple[str, ...], date: str, first: str, last: str
+) -> tuple[list[Filter], Problems]:
+    """Conditions that were typed, without those that cannot be understood; and what is wrong with these.
+
+    Args:
+        date: The field with the date; empty without one.
+        first, last: From and to.
+    """
+    found: list[Filter] = []
+    problems = dict.fromkeys(("where", "wrong", "dates"), "")
+    for text in where:
+        try:
+            condition = parse_filter(text)
+            collection.check_filters([condition])
+            found.append(condition)
+        except QueryError as error:
+            problems |= {"where": told(error), "wrong": text}
+    try:
+        found += within(date, first, last) if date else []
+    except QueryError as error:
+        problems["dates"] = told(error)
+    return found, problems
+
+
+def told(error: QueryError) -> str:
+    """What is wrong, and what to do."""
+    return f"{error} {hint_of(error)}".strip()

@@ -1,0 +1,80 @@
+"""What requests ask for: filters, pages, limits, the same for the API and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Annotated
+
+from fastapi import Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import StringConstraints
+
+from indexer.engines.base import Filter
+from indexer.errors import QueryError
+from indexer.search.search import DEEPEST, Mode, parse_filter
+
+MOST_CONDITIONS = 50
+MOST = 100  # rows of a list
+
+Words = Annotated[
+    str,
+    Query(
+        max_length=2_000,
+        description='Words, "exact phrases", begin* and -without; this OR that, NOT that (in capitals).',
+    ),
+]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="Rows of a page.")]
+Offset = Annotated[int, Query(ge=0, lt=DEEPEST, description="Rows to leave out before the page.")]
+Names = Annotated[list[str], Query(max_length=MOST_CONDITIONS)]
+Id = Annotated[str, Query(min_length=1, max_length=512)]
+
+
+Value = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Condition = Annotated[str, StringConstraints(max_length=1_000)]  # that it is one is said by `parse_filter`
+
+
+def _filters(
+    topic: Annotated[list[Value], Query(description="Id, number or label; several: one of them.")] = [],  # noqa: B006
+    keyphrase: Annotated[list[Value], Query(description="Several: one of them.")] = [],  # noqa: B006
+    where: Annotated[
+        list[Condition], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.")
+    ] = [],  # noqa: B006
+) -> list[Filter]:
+    if len(topic) + len(keyphrase) + len(where) > MOST_CONDITIONS:
+        raise QueryError(f"There are more than {MOST_CONDITIONS} conditions.")
+    return [
+        *(Filter("topic", "=", one) for one in topic),
+        *(Filter("keyphrase", "=", one) for one in keyphrase),
+        *(parse_filter(one) for one in where),
+    ]
+
+
+Filters = Annotated[list[Filter], Depends(_filters)]
+
+
+def only_known(request: Request) -> None:
+    """Refuse parameters that a route of the API does not have: a typing error would pass for an answer.
+
+    Raises:
+        RequestValidationError: There is one; the message names the one that was meant.
+    """
+    if not request.query_params or not request.url.path.startswith("/api/"):
+        return
+    described = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [one["name"] for one in described.get("parameters", ()) if one["in"] == "query"]
+    wrong = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if wrong:
+        raise RequestValidationError(
+            [{"type": "unknown", "loc": ("query", name), "msg": _unknown(name, known)} for name in wrong]
+        )
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    meant = get_close_matches(name.casefold(), known, n=1)
+    if meant:
+        return f"There is no parameter '{name}'. Did you mean {meant[0]}?"
+    return f"There is no parameter '{name}'. There are: {', '.join(known) or 'none'}."
+
+
+__all__ = ["MOST", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words", "only_known"]

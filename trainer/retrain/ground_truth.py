@@ -1,0 +1,183 @@
+"""Labelled examples of the user's: what a search should find, and which phrases are of one kind.
+
+    {"query": "solar wind", "documents": ["arxiv:1405.3939", "a7"]}
+    {"mention": "the cell [[membrane]] is thin", "label": "anatomy"}
+
+Both encoders answer the same questions; the labels are never learned from, and neither are the documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from indexer.common import Floats
+from indexer.engines.base import Engine
+from indexer.errors import InputError
+from indexer.pipeline.windows import encode_documents
+from indexer.protocols import Encoder
+from indexer.records import Document, Prepared
+from indexer.text import Preparer, normal_form
+from trainer.evaluation.entities import Entity, encode_mentions
+from trainer.evaluation.lines import Line, read_usable
+from trainer.evaluation.search import scores
+from trainer.retrain.snapshot import documents_of
+
+LEAST = 10  # examples of a kind; fewer would leave the decision to chance
+MARKED = re.compile(r"\[\[(.+?)\]\]")
+QUERIES, MENTIONS = "labelled queries, nDCG@10", "labelled mentions, average precision"
+
+
+@dataclass(frozen=True)
+class GoldQuery:
+    """A query and the documents that it should find."""
+
+    where: str  # FILE:LINE
+    text: str
+    documents: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What can be used of a file.
+
+    Attributes:
+        documents: That queries should find, with their sentences.
+        problems: What could not be used, a sentence each.
+    """
+
+    queries: tuple[GoldQuery, ...]
+    mentions: tuple[Entity, ...]
+    documents: tuple[tuple[Document, Prepared], ...]
+    problems: tuple[str, ...]
+
+
+def fingerprint(path: Path) -> str:
+    """Changes with the file.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: this cannot be read ({error.strerror}).") from error
+
+
+def read_gold(path: Path, engine: Engine, tagger: str) -> Gold:
+    """Read a file of examples. Lines that cannot be used are named, and the rest is used.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    examples, problems = read_usable(path, _example)
+    queries = [one for one in examples if isinstance(one, GoldQuery)]
+    wanted = sorted({id_ for query in queries for id_ in query.documents})
+    found = list(documents_of(engine, wanted))
+    there = {document.id for document in found}
+    for query in queries:
+        problems += [
+            f'{query.where}: "documents": there is no document {id_!r} in the collection.'
+            for id_ in sorted(query.documents - there)
+        ]
+    queries = [GoldQuery(q.where, q.text, q.documents & there) for q in queries if q.documents & there]
+    mentions, alone = _with_another([one for one in examples if isinstance(one, Entity)])
+    problems += [one.line.where + f': "label": no other phrase is {one.label!r}.' for one in alone]
+    for name, some in (("queries", queries), ("mentions", mentions)):
+        if 0 < len(some) < LEAST:
+            problems.append(
+                f"{path}: {len(some)} {name} say too little, and are left out: {LEAST} are needed."
+            )
+            some.clear()
+    ready = Preparer(tagger).prepare(found) if queries else []
+    pairs = [(d, p) for d, p in zip(found, ready, strict=False) if isinstance(p, Prepared)]
+    return Gold(tuple(queries), tuple(mentions), tuple(pairs), tuple(problems))
+
+
+def _example(line: Line) -> GoldQuery | Entity:
+    if "query" in line.fields:
+        documents = line.texts("documents")
+        if not documents:
+            raise line.wrong('"documents" is empty; it must name what the query should find.')
+        return GoldQuery(line.where, line.text("query"), frozenset(documents))
+    if "mention" in line.fields:
+        return _mention(line)
+    raise line.wrong(f'"query" or "mention" is missing. Found: {", ".join(line.fields) or "nothing"}.')
+
+
+def _mention(line: Line) -> Entity:
+    text = line.text("mention")
+    marked = list(MARKED.finditer(text))
+    if len(marked) != 1:
+        raise line.wrong(f'"mention" must mark one phrase with [[ and ]]; it marks {len(marked)}.')
+    start, phrase = marked[0].start(), marked[0][1]
+    sentence = MARKED.sub(r"\1", text)
+    return Entity(line, sentence, start, start + len(phrase), line.name("label"))
+
+
+def _with_another(mentions: Sequence[Entity]) -> tuple[list[Entity], list[Entity]]:
+    """Those whose label another phrase has too, and the others."""
+    phrases: dict[str, set[str]] = {}
+    for one in mentions:
+        phrases.setdefault(one.label, set()).add(_phrase(one))
+    shared = {label for label, some in phrases.items() if len(some) > 1}
+    return [m for m in mentions if m.label in shared], [m for m in mentions if m.label not in shared]
+
+
+def _phrase(mention: Entity) -> str:
+    return normal_form(mention.sentence[mention.start : mention.end])
+
+
+# -- figures ------------------------------------------------------------------------------------------------
+
+
+def measure_gold(encoder: Encoder, gold: Gold, others: Mapping[str, Floats]) -> dict[str, Floats]:
+    """How well an encoder answers each example, 0 to 1.
+
+    Args:
+        others: Vectors of further documents, by id: queries should not find these.
+    """
+    found: dict[str, Floats] = {}
+    if gold.queries:
+        found[QUERIES] = _queries(encoder, gold, others)
+    if gold.mentions:
+        found[MENTIONS] = _mentions(encoder, gold.mentions)
+    return found
+
+
+def _queries(encoder: Encoder, gold: Gold, others: Mapping[str, Floats]) -> Floats:
+    documents, prepared = zip(*gold.documents, strict=True)
+    encoded = encode_documents(encoder, documents, prepared)
+    vectors = {**others, **{d.id: one.vector for d, one in zip(documents, encoded, strict=True)}}
+    ids = sorted(vectors)
+    likeness = (
+        encoder.encode_texts([query.text for query in gold.queries]) @ np.stack([vectors[i] for i in ids]).T
+    )
+    ranked = np.argsort(-likeness, axis=1, kind="stable")[:, :10]
+    return np.array(
+        [
+            scores([ids[at] for at in row], query.documents)["nDCG@10"]
+            for row, query in zip(ranked.tolist(), gold.queries, strict=True)
+        ],
+        np.float32,
+    )
+
+
+def _mentions(encoder: Encoder, mentions: Sequence[Entity]) -> Floats:
+    """Of each mention, average precision: are those of its kind nearer than others? The same phrase does not count."""
+    vectors, _ = encode_mentions(encoder, mentions)
+    phrase = np.array([_phrase(one) for one in mentions])
+    label = np.array([one.label for one in mentions])
+    likeness = vectors @ vectors.T
+    found = []
+    for row in range(len(mentions)):
+        others = phrase != phrase[row]
+        order = np.argsort(-likeness[row][others], kind="stable")
+        ranks = np.flatnonzero((label[others] == label[row])[order]) + 1
+        found.append(float(np.mean(np.arange(1, len(ranks) + 1) / ranks)))
+    return np.array(found, np.float32)

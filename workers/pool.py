@@ -1,0 +1,90 @@
+"""Workers as `indexer index` sees them: it hands documents over, and waits until they are mined."""
+
+from __future__ import annotations
+
+import time
+from time import sleep
+
+from indexer.catalog import Catalog
+from indexer.errors import InputError
+from indexer.log import get_logger
+from indexer.pipeline.run import MOST_PROBLEMS, RunReport
+from indexer.pipeline.steps import shown
+from indexer.protocols import Progress
+from indexer.settings import Settings
+from workers.messages import Sender, feed
+from workers.retry import insist
+
+POLL = 0.25  # seconds
+SWEEP_EVERY = 5.0  # seconds
+LONELY = 20.0  # seconds without anybody at work, before we say so
+
+logger = get_logger(__name__)
+
+
+class Crew:
+    """The workers of one collection.
+
+    Raises:
+        BrokerUnavailable: They cannot be reached.
+    """
+
+    def __init__(self, settings: Settings, catalog: Catalog) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._sender = Sender(settings)
+        self._sender.check()
+
+    def begin(self, report: RunReport) -> None:
+        """Send the first batches, so that nobody has to wait for the next look of a maintaining worker."""
+        self._feed(report.run)
+        report.left_to_workers = self._stored()
+
+    def wait(self, report: RunReport, progress: Progress) -> None:
+        """Feed the workers until every document of the run has been worked on; the report says what they did.
+
+        When this process dies, a maintaining worker goes on with it.
+        """
+        pending = insist(self._stored)
+        swept = last_seen = time.monotonic()
+        warned = False
+        while True:
+            insist(lambda: self._feed(report.run))
+            if time.monotonic() - swept > SWEEP_EVERY:
+                insist(lambda: self._sender.sweep(self._catalog))
+                swept = time.monotonic()
+            counts = insist(lambda: self._catalog.run(report.run)).counts
+            done = counts.get("mined", 0) + counts.get("failed", 0) - report.failed
+            if insist(lambda: self._catalog.is_through(report.run)):
+                break
+            if any(insist(lambda: self._catalog.work(self._settings.collection)).held.values()):
+                last_seen = time.monotonic()
+            alone = time.monotonic() - last_seen > LONELY
+            if alone and not warned:
+                logger.warning("no_worker", seconds=LONELY, hint="Start one: indexer worker")
+                warned = True
+            progress("mine: no worker is at work" if alone else "mine", done, pending)
+            sleep(POLL)
+        self._tell(report)
+
+    def _feed(self, run: str) -> None:
+        settings = self._settings
+        feed(self._catalog, self._sender, run, settings.collection, settings.batches_ahead)
+
+    def _stored(self) -> int:
+        return self._catalog.count(self._settings.collection)["stored"]
+
+    def _tell(self, report: RunReport) -> None:
+        """Add to the report what the workers did."""
+        run = insist(lambda: self._catalog.run(report.run))
+        report.left_to_workers = 0
+        report.mined = run.counts.get("mined", 0)
+        report.bundle = run.counts.get("bundle", "")
+        report.failed = run.counts.get("failed", 0)
+        letters = [
+            letter
+            for letter in insist(lambda: self._catalog.dead(self._settings.collection))
+            if letter.last_at >= run.started_at and letter.stage in ("prepare", "encode", "write")
+        ]
+        room = max(0, MOST_PROBLEMS - len(report.problems))
+        report.problems += [shown(InputError(letter.reason)) for letter in letters[:room]]
