@@ -26,7 +26,8 @@ from indexer.engines.elastic.cluster import connect
 from indexer.engines.local import LocalEngine
 from indexer.pipeline.finalize import phrase_row
 from indexer.records import MinedDocument
-from indexer.search.search import Mode, SearchResults, search
+from indexer.search.results import Mode, SearchResults
+from indexer.search.search import search
 
 PREFIX = "bench-both"
 QUERIES = 50

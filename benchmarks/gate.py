@@ -29,9 +29,9 @@ from models.torch.network import Network
 from models.weights import HEADS, read_heads
 from trainer.base.adapters import adapter_of
 from trainer.base.loop import TrainConfig
-from trainer.base.train import Order, Sources, train_bundle
 from trainer.retrain.gate import Report
 from trainer.retrain.report import RetrainOptions
+from trainer.train import Order, Sources, train_bundle
 
 LIVE, UNTRAINED = "minilm-phrases", "minilm-base"
 TOO_FAST = TrainConfig(steps=30, learning_rate=2e-3, warmup=1)  # twenty times the rate that is right

@@ -35,11 +35,11 @@ def small_training() -> Iterator[None]:
     from indexer.text.pool import PreparePool
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trainer.base.train.BATCH", 32)
-        patch.setattr("trainer.base.train.KEPT_TEXTS", 120)
-        patch.setattr("trainer.base.train.WINDOWS", 40)
+        patch.setattr("trainer.train.BATCH", 32)
+        patch.setattr("trainer.train.KEPT_TEXTS", 120)
+        patch.setattr("trainer.train.WINDOWS", 40)
         patch.setattr("trainer.base.job.draw", lambda steps, path: path.touch())
-        patch.setattr("trainer.uctopic.recipe.KEEP_DOCUMENTS", 8)
+        patch.setattr("trainer.base.anchor.KEEP_DOCUMENTS", 8)
         patch.setattr("trainer.uctopic.ccl.ANCHORS", 8)
         patch.setattr("trainer.base.corpus.PreparePool", lambda workers, tagger: PreparePool(0, tagger))
         yield

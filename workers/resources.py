@@ -43,7 +43,7 @@ class Resources:
         Raises:
             NotFound: There is none; perhaps this worker looks in another place than the one who sent the batch.
         """
-        from models.catalog_files import fetch
+        from indexer.runs.bundle_files import fetch
         from models.registry import Registry
 
         key = (collection, bundle)

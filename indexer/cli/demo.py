@@ -72,7 +72,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
     if len(topics) > TOPICS_SHOWN:
         say(dim(f"and {len(topics) - TOPICS_SHOWN:,} more"))
 
-    from indexer.search.search import parse_filter
+    from indexer.search.query import parse_filter
 
     _step(
         app,

@@ -41,7 +41,7 @@ def _filters(
     topics: tuple[str, ...], keyphrases: tuple[str, ...], conditions: tuple[str, ...]
 ) -> list[Filter]:
     from indexer.engines.base import Filter
-    from indexer.search.search import parse_filter
+    from indexer.search.query import parse_filter
 
     return [
         *(Filter("topic", "=", topic) for topic in topics),

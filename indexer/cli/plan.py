@@ -18,7 +18,7 @@ from indexer.export.formatting import count, duration
 if TYPE_CHECKING:
     from indexer.collection import Collection
     from indexer.readers import ReadOptions
-    from indexer.search.results import Plan
+    from indexer.runs.plan import Plan
 
 
 @command()

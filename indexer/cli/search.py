@@ -35,13 +35,8 @@ from indexer.export.formatting import (
 
 if TYPE_CHECKING:
     from indexer.engines.base import Filter
-    from indexer.search.results import Reason
-    from indexer.search.search import (
-        Facet,
-        Hit,
-        Mode,
-        SearchResults,
-    )
+    from indexer.search.reasons import Reason
+    from indexer.search.results import Facet, Hit, Mode, SearchResults
 
 FACETS = ("topic", "keyphrase")
 KEYPHRASES_SHOWN = 5

@@ -28,7 +28,7 @@ from indexer.export.formatting import (
 if TYPE_CHECKING:
     from indexer.catalog import DeadLetter, Run
     from indexer.collection import Collection
-    from indexer.search.results import Status, WorkStatus
+    from indexer.collection.status import Status, WorkStatus
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
 FINISHING = "all is mined; keyphrases, topics and phrase rows follow"

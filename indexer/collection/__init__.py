@@ -38,7 +38,7 @@ from indexer.runs.index import (
     check_live,
     recorded,
 )
-from indexer.runs.plan import planned
+from indexer.runs.plan import Plan, planned
 from indexer.runs.rollback import (
     KINDS,
     Rollback,
@@ -47,7 +47,6 @@ from indexer.runs.rollback import (
     nobody,
 )
 from indexer.runs.uploads import Posted, Waiting
-from indexer.search.results import Plan
 from indexer.topics.history import is_address
 from indexer.topics.labels import label_of
 from indexer.topics.models.registry import Asked
@@ -437,7 +436,7 @@ class Collection(State):
             switched: Told when searches see it; what is left then is mining.
         """
         from indexer.engines.registry import open_generations
-        from models.catalog_files import fetch
+        from indexer.runs.bundle_files import fetch
         from models.ranker import read_ranker
         from models.registry import Registry
 

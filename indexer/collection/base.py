@@ -138,7 +138,7 @@ class Opened:
 
 def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
     """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
-    from models.catalog_files import fetch
+    from indexer.runs.bundle_files import fetch
     from models.registry import Registry
 
     if bundle := live_bundle(settings):

@@ -16,34 +16,16 @@ from indexer.pipeline.steps import mined
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Window
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
-from indexer.search.browse import (
-    FieldKinds,
-    Timeline,
-    check_dates,
-    field_kinds,
-    near_topics,
-    open_facets,
-    similar_documents,
-    timeline,
-    whole_periods,
-)
-from indexer.search.results import (
-    Reason,
-    TopicDetails,
-    TopicHistory,
-    Why,
-)
-from indexer.search.search import (
-    Facet,
-    Hit,
-    Mode,
-    SearchResults,
-    scan,
-    search,
-)
+from indexer.search.facets import open_facets
+from indexer.search.fields import FieldKinds, field_kinds
+from indexer.search.reasons import Reason, reasons
+from indexer.search.related import near_topics, similar_documents
+from indexer.search.results import Facet, Hit, Mode, SearchResults
+from indexer.search.search import scan, search
+from indexer.search.timeline import Timeline, check_dates, timeline, whole_periods
 from indexer.search.trends import Trends, topic_trends
-from indexer.topics.explain import explain, reasons
-from indexer.topics.history import topic_history, topic_ids
+from indexer.topics.explain import Why, explain
+from indexer.topics.history import TopicDetails, TopicHistory, topic_history, topic_ids
 
 if TYPE_CHECKING:
     from indexer.topics.map import TopicMap
@@ -111,7 +93,7 @@ class Reading(Opened):
         fields: Sequence[str] = ("topic", "keyphrase"),
         size: int = 10,
     ) -> tuple[Facet, ...]:
-        """Counts as `search` gives them, but of each field without its own filters; see `indexer.search.browse`."""
+        """Counts as `search` gives them, but of each field without its own filters; see `indexer.search.timeline`."""
         self.check_filters(filters, fields)
         return open_facets(
             self.engine,

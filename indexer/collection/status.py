@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indexer.catalog.entries import DeadLetter
+from indexer.catalog.entries import DeadLetter, Run, Work
 from indexer.catalog.locks import retraining, watching
 from indexer.collection.queries import Reading
-from indexer.pipeline.drift_check import latest
-from indexer.search.results import Status, WorkStatus
+from indexer.engines.base import EngineInfo
+from indexer.pipeline.drift_check import Drift, latest
 
 if TYPE_CHECKING:
     from indexer.engines.generations import Generation
@@ -96,3 +98,60 @@ class State(Reading):
     def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
         """What could not be processed, and why."""
         return self.catalog.dead(self.name, limit=limit)
+
+
+@dataclass(frozen=True)
+class WorkStatus:
+    """What is with the workers at this moment.
+
+    Attributes:
+        batches: On their way.
+        queues: Messages that nobody has taken yet, by queue; None where the broker does not answer. Empty without one.
+        left: Documents that are stored and not mined.
+        mined: By the runs that are not finished.
+        runs: Those.
+        retrains: That workers do.
+        finishing: Everything of a run is mined, and what ends it is left: keyphrases, topics, phrase rows.
+        finisher: Who does that now; empty when nobody does.
+        idle_queues: Queues with something to do that nobody is doing at this moment.
+    """
+
+    batches: Work
+    queues: Mapping[str, int | None]
+    left: int
+    mined: int
+    runs: tuple[Run, ...]
+    retrains: tuple[Run, ...]
+    finishing: bool
+    finisher: str
+    idle_queues: tuple[str, ...]
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is on its way, and no run waits for its end."""
+        return not (self.batches.documents or self.runs or self.retrains)
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of the collection."""
+
+    collection: str
+    engine: EngineInfo
+    documents: Mapping[str, int]  # state ► documents
+    without_topic: int
+    dead: Mapping[str, int]  # stage ► dead letters
+    topics: int
+    bundle: str
+    last_runs: tuple[Run, ...]
+    lock: str  # who is writing now, or ""
+    retraining: str  # who retrains or rolls back now, or ""
+    watching: str  # who keeps up with somebody's index now, or ""
+    work: WorkStatus
+    drift: Drift
+    drifted: tuple[str, ...]  # what of it is beyond its limit, in words
+
+    @property
+    def worth_a_retrain(self) -> bool:
+        """Whether there is enough that is new and unlike the old."""
+        return bool(self.drifted)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indexer.engines.base import Clause
-    from indexer.search.results import TopicEvent, TopicHistory
-    from indexer.search.search import SearchResults
+    from indexer.search.results import SearchResults
     from indexer.search.trends import Trend
+    from indexer.topics.history import TopicEvent, TopicHistory
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 

@@ -18,15 +18,11 @@ if TYPE_CHECKING:
         Topic,
         TopicWeight,
     )
-    from indexer.search.results import (
-        Reason,
-        TopicDetails,
-        TopicEvent,
-        TopicHistory,
-        Why,
-    )
-    from indexer.search.search import Facet, Hit, SearchResults
+    from indexer.search.reasons import Reason
+    from indexer.search.results import Facet, Hit, SearchResults
     from indexer.search.trends import Trends
+    from indexer.topics.explain import Why
+    from indexer.topics.history import TopicDetails, TopicEvent, TopicHistory
 
 Labels = Mapping[str, str]  # topic id ► label
 Reasons = Mapping[str, "Sequence[Reason]"]  # by document

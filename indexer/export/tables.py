@@ -15,7 +15,7 @@ from typing import Any
 from indexer.errors import InputError, QueryError, SettingsError
 from indexer.export.serialize import growing
 from indexer.records import Topic
-from indexer.search.search import Hit
+from indexer.search.results import Hit
 from indexer.search.trends import Trends
 
 Row = Mapping[str, Any]

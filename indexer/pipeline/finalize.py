@@ -28,7 +28,7 @@ from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, T
 from indexer.topics.fits import NamedFit, live_fit, saved_fit
 from indexer.topics.labels import LabelMaker, PhraseCount, label_of
 from indexer.topics.lineage import TopicShape, trace
-from indexer.topics.models.clusters import Sample, TopicFit, vote
+from indexer.topics.models.base import Sample, TopicFit, vote
 from indexer.topics.models.registry import DEFAULT, FINDERS, Asked
 
 SAMPLE_DOCUMENTS = 3_000  # a fit learns from so many; more change no topic and cost memory

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.catalog import Catalog
 from indexer.readers import ReadOptions, read
 from indexer.records import Document
 from indexer.runs.index import absolute
-from indexer.search.results import Plan
 
 START_SECONDS = 3.0  # of a run, before the first document is mined
 MEGABYTES_PER_DOCUMENT = 0.03  # 25 mention vectors in half precision, and their rows
@@ -53,3 +53,18 @@ def _expected_seconds(catalog: Catalog, collection: str, documents: int) -> floa
     if not done:
         return None
     return START_SECONDS + float(documents * done[0]["seconds"] / done[0]["mined"]) if documents else 0.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an index run would do."""
+
+    documents: int
+    new: int
+    changed: int
+    unchanged: int
+    unreadable: int
+    missing: int  # in the collection under these sources, and not in them any more
+    megabytes: float  # that the home would grow by, about
+    seconds: float | None  # about, from the speed of earlier runs; None without any
+    problems: tuple[str, ...]

@@ -1,150 +1,53 @@
-"""What a collection answers: plain records for the command line, the page and other programs."""
+"""What a search returns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from indexer.catalog.entries import LineageEntry, Run, TopicEntry, Work
-from indexer.engines.base import EngineInfo, Special
-from indexer.pipeline.drift_check import Drift
-from indexer.records import Document, StoredDocument, Topic
+from indexer.engines.base import (
+    Clause,
+    Fragment,
+)
+from indexer.records import StoredDocument
 
-
-@dataclass(frozen=True)
-class Vote:
-    """One phrase of a document, and where it put its vote."""
-
-    phrase: str
-    weight: float  # share of the document's vote
-    topic: str | None  # None: beyond reach of every topic
-    similarity: float  # cosine to the nearest centroid, in the space of the fit
-    runner_up: str | None
-    margin: float  # similarity minus that of the runner-up
+Mode = Literal["words", "meaning", "both"]
 
 
 @dataclass(frozen=True)
-class Why:
-    """Why a document has its topics."""
+class Facet:
+    """Counts of one field over the set that `SearchResults.facets_over` names."""
 
-    document: Document
-    topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
-    runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
-    votes: tuple[Vote, ...]  # heaviest first
-    reach: float  # the least similarity at which a phrase still votes
-    bundle: str  # what made the vectors
-    fit: str  # the run that fitted the topics
-    whole: bool  # the document was placed as a whole: its phrases have its likeness, and no vote of their own
+    field: str
+    values: tuple[tuple[str, str, int], ...]  # value, readable name (a topic's label), documents
 
 
 @dataclass(frozen=True)
-class TopicEvent:
-    """Something that happened to a topic."""
+class Hit:
+    """One document found."""
 
-    entry: LineageEntry
-    by: str  # kind of the run that did it; empty where none did
-    old_label: str  # the name of the old topic: its last one, where it is retired
-
-
-@dataclass(frozen=True)
-class TopicHistory:
-    """What became of a topic, live or retired."""
-
-    entry: TopicEntry
-    events: tuple[TopicEvent, ...]  # oldest first
-    successors: tuple[str, ...]  # live topics that it leads to: itself when it is live
+    rank: int  # from 1
+    score: float  # of the mode: bm25, cosine, or fused
+    stored: StoredDocument
+    fragments: tuple[Fragment, ...]
+    found_by: Mapping[str, int]  # "words" and/or "meaning" ► rank there
 
 
 @dataclass(frozen=True)
-class TopicDetails:
-    """A topic with documents that stand for it and its history."""
+class SearchResults:
+    """One page of hits, with what they were found in."""
 
-    topic: Topic
-    others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
-    documents: tuple[StoredDocument, ...]  # mostly about it and nearest to it first
-    special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
-    history: TopicHistory
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an index run would do."""
-
-    documents: int
-    new: int
-    changed: int
-    unchanged: int
-    unreadable: int
-    missing: int  # in the collection under these sources, and not in them any more
-    megabytes: float  # that the home would grow by, about
-    seconds: float | None  # about, from the speed of earlier runs; None without any
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class WorkStatus:
-    """What is with the workers at this moment.
-
-    Attributes:
-        batches: On their way.
-        queues: Messages that nobody has taken yet, by queue; None where the broker does not answer. Empty without one.
-        left: Documents that are stored and not mined.
-        mined: By the runs that are not finished.
-        runs: Those.
-        retrains: That workers do.
-        finishing: Everything of a run is mined, and what ends it is left: keyphrases, topics, phrase rows.
-        finisher: Who does that now; empty when nobody does.
-        idle_queues: Queues with something to do that nobody is doing at this moment.
-    """
-
-    batches: Work
-    queues: Mapping[str, int | None]
-    left: int
-    mined: int
-    runs: tuple[Run, ...]
-    retrains: tuple[Run, ...]
-    finishing: bool
-    finisher: str
-    idle_queues: tuple[str, ...]
-
-    @property
-    def idle(self) -> bool:
-        """Nothing is on its way, and no run waits for its end."""
-        return not (self.batches.documents or self.runs or self.retrains)
-
-
-@dataclass(frozen=True)
-class Status:
-    """State of the collection."""
-
-    collection: str
-    engine: EngineInfo
-    documents: Mapping[str, int]  # state ► documents
-    without_topic: int
-    dead: Mapping[str, int]  # stage ► dead letters
-    topics: int
-    bundle: str
-    last_runs: tuple[Run, ...]
-    lock: str  # who is writing now, or ""
-    retraining: str  # who retrains or rolls back now, or ""
-    watching: str  # who keeps up with somebody's index now, or ""
-    work: WorkStatus
-    drift: Drift
-    drifted: tuple[str, ...]  # what of it is beyond its limit, in words
-
-    @property
-    def worth_a_retrain(self) -> bool:
-        """Whether there is enough that is new and unlike the old."""
-        return bool(self.drifted)
-
-
-@dataclass(frozen=True)
-class Reason:
-    """A phrase of a found document that is near the query.
-
-    Attributes:
-        similarity: Cosine; None when the search was by words alone.
-    """
-
-    phrase: str
-    similarity: float | None
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+    total: int  # documents that match by words; without words, all under the filters
+    listed: int | None  # documents on all pages together; None when nobody has counted them
+    has_more: bool  # there is another page
+    facets: tuple[Facet, ...]
+    facets_over: str  # which set the facets count, in words for people
+    relaxed: bool  # no document has all the words, so any of them was enough
+    any_word: bool  # any of them was enough: because of that, or because OR stands between them
+    filtered: bool  # only what filters let through was looked at
+    clauses: tuple[Clause, ...]  # what was looked for by words, and left out
+    by_meaning: bool  # the nearest are among the hits, or all of them

@@ -13,7 +13,7 @@ from typing import Literal
 
 from indexer.engines.base import Engine, Filter
 from indexer.records import Topic
-from indexer.search.browse import Timeline, timeline
+from indexer.search.timeline import Timeline, timeline
 
 NEWEST = 0.2  # share of the dated documents
 FEWEST = 5.0  # documents that both parts must lead one to expect: Cochran's rule for the chi-squared test

@@ -1,23 +1,18 @@
-"""Why a document has its topics, and why it was found: told again from what is stored."""
+"""Why a document has its topics, recomputed from what is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from indexer.catalog import Catalog
-from indexer.common import Floats
 from indexer.engines.base import Engine
 from indexer.errors import NotFound
-from indexer.records import Topic
-from indexer.search.results import Reason, Vote, Why
-from indexer.search.search import SearchResults
-from indexer.text import stemmed
+from indexer.records import Document, Topic
 from indexer.topics.fits import NamedFit, live_fit
-from indexer.topics.models.clusters import Placement
-
-REASONS = 3  # phrases that explain a hit
+from indexer.topics.models.base import Placement
 
 
 def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str) -> Why:
@@ -71,27 +66,6 @@ def _second(named: NamedFit, placed: Placement, at: int) -> str | None:
     return named.ids[second]
 
 
-def reasons(engine: Engine, results: SearchResults, query: Floats | None) -> dict[str, list[Reason]]:
-    """The phrases of each hit that have a word of the query, or are nearest to it in meaning.
-
-    Args:
-        query: float32 [dims], the query as a phrase; None when the search was by words alone.
-
-    Returns:
-        Document id ► at most three phrases, nearest first.
-    """
-    asked = set(stemmed(results.query).split())
-    found: dict[str, list[Reason]] = {}
-    for row in engine.mentions([hit.stored.document.id for hit in results.hits]):
-        near = float(row.vector @ query) if query is not None else None
-        if near is not None or asked & set(stemmed(row.surface).split()):
-            found.setdefault(row.document_id, []).append(Reason(row.surface, near))
-    for some in found.values():
-        some.sort(key=lambda reason: -(reason.similarity or 0.0))
-        del some[REASONS:]
-    return found
-
-
 def _runner_up(
     votes: Iterable[Vote], topics: Mapping[str, Topic], own: set[str]
 ) -> tuple[Topic, float] | None:
@@ -108,3 +82,29 @@ def _runner_up(
         return None
     share, id_ = max(named, key=lambda item: (item[0], item[1]))
     return topics[id_], share
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One phrase of a document, and where it put its vote."""
+
+    phrase: str
+    weight: float  # share of the document's vote
+    topic: str | None  # None: beyond reach of every topic
+    similarity: float  # cosine to the nearest centroid, in the space of the fit
+    runner_up: str | None
+    margin: float  # similarity minus that of the runner-up
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a document has its topics."""
+
+    document: Document
+    topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
+    runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
+    votes: tuple[Vote, ...]  # heaviest first
+    reach: float  # the least similarity at which a phrase still votes
+    bundle: str  # what made the vectors
+    fit: str  # the run that fitted the topics
+    whole: bool  # the document was placed as a whole: its phrases have its likeness, and no vote of their own

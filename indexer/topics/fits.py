@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from indexer.catalog.entries import Fit, LineageEntry
 from indexer.catalog.repository import Catalog
-from indexer.topics.models.clusters import TopicFit
+from indexer.topics.models.base import TopicFit
 from indexer.topics.models.registry import DEFAULT
 
 OUTDATED = "outdated"  # said of a fit whose texts are gone

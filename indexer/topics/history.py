@@ -1,15 +1,17 @@
-"""What a topic is called by people: its id, its number or its label; and what became of it."""
+"""How users refer to a topic (id, number or label), its details, and its history."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from indexer.catalog import Catalog
+from indexer.catalog.entries import LineageEntry, TopicEntry
+from indexer.engines.base import Special
 from indexer.errors import NotFound, QueryError
-from indexer.records import Topic
-from indexer.search.results import TopicEvent, TopicHistory
+from indexer.records import StoredDocument, Topic
 
 
 def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> list[str]:
@@ -75,3 +77,32 @@ def _as_id(name: str) -> str:
 
 def _is_id(name: str) -> bool:
     return bool(re.fullmatch(r"t-\d+", name))
+
+
+@dataclass(frozen=True)
+class TopicEvent:
+    """Something that happened to a topic."""
+
+    entry: LineageEntry
+    by: str  # kind of the run that did it; empty where none did
+    old_label: str  # the name of the old topic: its last one, where it is retired
+
+
+@dataclass(frozen=True)
+class TopicHistory:
+    """What became of a topic, live or retired."""
+
+    entry: TopicEntry
+    events: tuple[TopicEvent, ...]  # oldest first
+    successors: tuple[str, ...]  # live topics that it leads to: itself when it is live
+
+
+@dataclass(frozen=True)
+class TopicDetails:
+    """A topic with documents that stand for it and its history."""
+
+    topic: Topic
+    others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
+    documents: tuple[StoredDocument, ...]  # mostly about it and nearest to it first
+    special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
+    history: TopicHistory

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from indexer.catalog.entries import Run
-from indexer.search.results import Status
+from indexer.collection.status import Status
 from indexer.web import schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import Refusal, documented

@@ -19,7 +19,7 @@ from indexer.export.tables import (
     hit_rows,
     topic_rows,
 )
-from indexer.search.search import Mode
+from indexer.search.results import Mode
 from indexer.web.auth import Reader
 from indexer.web.errors import documented
 from indexer.web.pages.search import Asked

@@ -12,7 +12,9 @@ from pydantic import StringConstraints
 
 from indexer.engines.base import Filter
 from indexer.errors import QueryError
-from indexer.search.search import DEEPEST, Mode, parse_filter
+from indexer.search.query import parse_filter
+from indexer.search.results import Mode
+from indexer.search.search import DEEPEST
 
 MOST_CONDITIONS = 50
 MOST = 100  # rows of a list

@@ -15,7 +15,7 @@ from indexer.engines.base import Engine
 from indexer.errors import IndexerError
 from indexer.log import get_logger
 from indexer.protocols import Encoder
-from indexer.search.browse import FieldKinds
+from indexer.search.fields import FieldKinds
 from indexer.search.trends import Trends
 from indexer.web.auth import Access
 from indexer.web.tasks import Task, Tasks

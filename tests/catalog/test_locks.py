@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 import pytest
+from lock_theft import steal_locks
 from sqlalchemy import create_engine, text
-from theft import steal_locks
 
 from indexer.catalog import Catalog
 from indexer.errors import CatalogError

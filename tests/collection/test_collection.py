@@ -3,14 +3,14 @@
 import json
 
 import pytest
+from lock_theft import steal_locks
 from small_reports import SUBJECTS, made, opened, state, write
-from theft import steal_locks
 
 from indexer.collection import Collection
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.records import Document
-from indexer.search.search import parse_filter
+from indexer.search.query import parse_filter
 
 
 @pytest.mark.slow

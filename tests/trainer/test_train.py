@@ -11,7 +11,7 @@ from models.registry import Registry
 from tests.models.conftest import encoder_of
 from trainer.base.corpus import Found, mine
 from trainer.base.loop import TrainConfig
-from trainer.base.train import (
+from trainer.train import (
     Order,
     Sources,
     shares,
@@ -138,7 +138,7 @@ def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
     train_bundle(bundle, sources, order, home=tmp_path / "few")
     assert "warning few_texts_to_learn_from texts=40" in capsys.readouterr().err
-    monkeypatch.setattr("trainer.base.train.FEW_TEXTS", 40)
+    monkeypatch.setattr("trainer.train.FEW_TEXTS", 40)
     train_bundle(bundle, sources, order, home=tmp_path / "enough")
     assert "few_texts" not in capsys.readouterr().err
 
@@ -147,10 +147,10 @@ def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
 def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypatch):
     windows = [Window(CONTEXTS["heat pump"].format("heat pump"), ((43, 52),))]
     before = encoder_of(bundle, "torch-fp32", tmp_path).encode(windows)[0].document
-    monkeypatch.setattr("trainer.base.train.settle", lambda *_, **__: None)  # which would bring both back
+    monkeypatch.setattr("trainer.train.settle", lambda *_, **__: None)  # which would bring both back
 
     def likeness(weight):
-        monkeypatch.setattr("trainer.uctopic.recipe.KEEP_WEIGHT", weight)
+        monkeypatch.setattr("trainer.base.anchor.KEEP_WEIGHT", weight)
         order = Order(f"kept-{weight:g}", CONFIG, threads=1)
         made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
         return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)
@@ -179,7 +179,7 @@ def test_tagging_takes_no_more_processes_than_threads_are_allowed(bundle, tmp_pa
         seen.append(workers)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trainer.base.train.found_in", spy)
+    monkeypatch.setattr("trainer.train.found_in", spy)
     text = tmp_path / "a.txt"
     text.write_text("The heat pump is warm.")
     with pytest.raises(KeyboardInterrupt):
@@ -211,7 +211,7 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
         seen.append(config.budget_s)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trainer.base.train.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("trainer.train.time.perf_counter", lambda: next(clock))
     monkeypatch.setattr("trainer.base.job.train", spy)
     order = Order("mine", replace(CONFIG, budget_s=250), threads=1)
     with pytest.raises(KeyboardInterrupt):
@@ -222,7 +222,7 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
 def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_heart(tmp_path, monkeypatch):
     """Ten phrases that two texts have are seen five times: 50 pairs of the 96 of each step."""
 
-    monkeypatch.setattr("trainer.base.train.BATCH", 96)
+    monkeypatch.setattr("trainer.train.BATCH", 96)
 
     def source(name, phrases):
         found = []

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from indexer.protocols import Progress, no_progress
 from models.torch.network import Network
-from trainer.uctopic.recipe import document_vectors
+from trainer.base.forward import document_vectors
 
 RIDGE = 1.0  # towards no change, with some thousand vectors of unit length
 GROUP = 32  # texts in one pass

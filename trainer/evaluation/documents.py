@@ -16,7 +16,7 @@ from indexer.pipeline.run import RunReport
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers import read
 from indexer.records import Document, Topic
-from indexer.search.search import Mode, SearchResults
+from indexer.search.results import Mode, SearchResults
 from indexer.settings import Settings
 
 

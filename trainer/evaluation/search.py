@@ -25,7 +25,7 @@ from indexer.common import batches
 from indexer.errors import InputError
 from indexer.protocols import Progress, no_progress
 from indexer.records import Document
-from indexer.search.search import Mode
+from indexer.search.results import Mode
 from trainer.evaluation.coherence import Words, occurrences, words_of
 from trainer.evaluation.documents import Miner, mine, read_documents
 from trainer.evaluation.figures import RESAMPLES, SEED, Figure, bootstrapped

@@ -5,8 +5,8 @@ Two views of each text should be alike (instance loss, behind a small network, e
 centres that the clusters have in the two views, kept over the batches by momentum (cluster loss, equations 6 to 11).
 
 What differs from the paper, and why: views are made without a masked language model (`trainer.hsgc.data`); the
-clusters are found again whenever the dev score is measured, and the centres begin there at those of all texts, so that a run that goes
-on from a checkpoint ends like one that was not stopped.
+clusters are found again whenever the dev score is measured, and the centres start there from those of all texts, so that
+a resumed run ends like one that was not stopped.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from indexer.topics.models.clusters import kmeans
 from indexer.topics.models.documents import number_of_clusters
 from models.tokens import WordPieces
 from models.torch.network import Network
+from trainer.base.forward import device_of, document_vectors
 from trainer.base.losses import global_centres, local_centres, nt_xent
 from trainer.hsgc.data import Ints, Views
-from trainer.uctopic.recipe import device_of, document_vectors
 
 BATCH = 256  # texts
 INSTANCE_TEMPERATURE, CLUSTER_TEMPERATURE = 0.7, 1.0  # the paper's

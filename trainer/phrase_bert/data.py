@@ -14,10 +14,9 @@ import numpy as np
 
 from models.tokens import WordPieces
 from trainer.base.corpus import Mined, Span
-from trainer.base.pairs import View, view_all
+from trainer.base.pairs import HELD_BACK, View, view_all
 from trainer.base.partners import Partners
 from trainer.phrase_bert.paraphrases import Pair, paraphrases
-from trainer.uctopic.recipe import HELD_BACK
 
 DEV_SHARE = 0.05  # of the paraphrases
 CORRUPTED = 0.5  # of the other phrases: the anchor with a word replaced; the rest are phrases of other pairs

@@ -7,8 +7,9 @@ are Euclidean, the margin is 1.
 What differs from the paper, and why:
 
 - Paraphrases are found in the texts (`trainer.phrase_bert.paraphrases`) instead of generated: no other model is
-  needed. So they share words more often than those of the paper, which a paraphraser was told not to repeat; of the other phrases half are
-  the anchor with a word replaced, as in the paper, but not paraphrased after that.
+  needed. So they share words more often than those of the paper, whose paraphraser was told not to
+  repeat words; of the other phrases half are the anchor with a word replaced, as in the paper, but not paraphrased
+  after that.
 - A context is the sentence, 64 word pieces at most, not 120 tokens around the phrase: a third of the time for each step.
   Every word piece of the phrase is masked, not the phrase as one.
 - Both lessons are in every step, 16 triples each, instead of one set after the other.
@@ -25,15 +26,11 @@ from torch import Tensor, nn
 from indexer.errors import NotEnoughData
 from models.tokens import WordPieces
 from models.torch.network import Network
+from trainer.base.anchor import KEEP_WEIGHT, Keeper
+from trainer.base.forward import embed
 from trainer.base.losses import triplet_by_distance
+from trainer.base.pairs import DEV_BATCHES, HELD_BACK
 from trainer.phrase_bert.data import TripletSampler
-from trainer.uctopic.recipe import (
-    DEV_BATCHES,
-    HELD_BACK,
-    KEEP_WEIGHT,
-    Keeper,
-    embed,
-)
 
 LEAST_PAIRS = 2
 

@@ -16,7 +16,7 @@ from models.bundle import Bundle
 from models.registry import Registry
 from trainer.base.job import hashed
 from trainer.base.loop import TrainConfig
-from trainer.base.train import (
+from trainer.train import (
     CCL_RATE,
     Order,
     Sources,

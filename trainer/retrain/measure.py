@@ -24,13 +24,8 @@ from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Encoder, Window
 from indexer.records import Document, EncodedDocument, Prepared
 from indexer.topics.labels import LabelMaker, PhraseCount
-from indexer.topics.models.clusters import (
-    STARTS,
-    Sample,
-    TopicFit,
-    fit,
-    vote,
-)
+from indexer.topics.models.base import Sample, TopicFit, vote
+from indexer.topics.models.clusters import STARTS, fit
 from trainer.evaluation import coherence
 from trainer.retrain.ground_truth import Gold, measure_gold
 from trainer.retrain.probe import Probe

@@ -34,11 +34,11 @@ from indexer.pipeline.next_generation import (
     complete,
 )
 from indexer.protocols import Encoder, Paused, Progress, no_progress
+from indexer.runs.bundle_files import packed
 from indexer.runs.index import check_live
 from indexer.settings import Settings
 from indexer.topics.fits import live_fit
 from models.bundle import Bundle
-from models.catalog_files import packed
 from models.ranker import read_ranker
 from models.registry import Registry
 from trainer.retrain import ground_truth

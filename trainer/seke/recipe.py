@@ -23,9 +23,9 @@ from models.tokens import WordPieces
 from models.torch.network import Network
 from trainer.base.autocast import fast
 from trainer.base.corpus import Mined
+from trainer.base.forward import device_of, padded
 from trainer.base.losses import TEMPERATURE, triplet
 from trainer.seke.data import Texts, TextView
-from trainer.uctopic.recipe import device_of, padded
 
 TEXTS = 10_000  # that are trained on, at most; hard negatives are found among them
 HELD_BACK = 256  # more, for the dev score

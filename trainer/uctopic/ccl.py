@@ -24,9 +24,9 @@ from indexer.topics.models.clusters import kmeans
 from models.tokens import WordPieces
 from models.torch.network import Network
 from trainer.base.corpus import Mined
+from trainer.base.forward import embed
 from trainer.base.losses import cluster_contrast
 from trainer.base.pairs import View, view_all, window
-from trainer.uctopic.recipe import embed
 
 MOST_MENTIONS = 20_000  # that are clustered
 FEWEST_MENTIONS = 3_000

@@ -75,7 +75,7 @@ def _adapted(
 
     from models.registry import Registry
     from trainer.base.loop import TrainConfig
-    from trainer.base.train import Order, Sources, train_bundle
+    from trainer.train import Order, Sources, train_bundle
 
     base = Registry(settings.home).get(settings.bundle)
     mined = settings.home / "training" / f"{base.name}-{data.name.partition('.')[0]}-mined"

@@ -12,7 +12,7 @@ from indexer.export import serialize
 from indexer.export.formatting import clean, moment, told
 
 if TYPE_CHECKING:
-    from indexer.search.results import TopicHistory
+    from indexer.topics.history import TopicHistory
 
 
 @command()

@@ -20,7 +20,7 @@ from indexer.export import serialize
 from indexer.export.formatting import clean, percent
 
 if TYPE_CHECKING:
-    from indexer.search.results import TopicDetails
+    from indexer.topics.history import TopicDetails
 
 WHOLLY = 0.995  # weight from which on a share says nothing: 100 %
 

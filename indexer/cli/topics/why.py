@@ -20,7 +20,7 @@ from indexer.export import serialize
 from indexer.export.formatting import clean, percent
 
 if TYPE_CHECKING:
-    from indexer.search.results import Vote, Why
+    from indexer.topics.explain import Vote, Why
 
 
 @command()

@@ -56,7 +56,7 @@ def keyphrases(
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
     from trainer.base.loop import TrainConfig
-    from trainer.base.train import SEKE_RATE, Order, Sources
+    from trainer.train import SEKE_RATE, Order, Sources
 
     settings = app.settings()
     order = Order(

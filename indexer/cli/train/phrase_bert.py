@@ -55,7 +55,7 @@ def phrase_bert(
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
     from trainer.base.loop import TrainConfig
-    from trainer.base.train import PHRASE_BERT_RATE, Order, Sources
+    from trainer.train import PHRASE_BERT_RATE, Order, Sources
 
     settings = app.settings()
     order = Order(

@@ -14,7 +14,7 @@ from indexer.export.formatting import count
 
 if TYPE_CHECKING:
     from models.bundle import Bundle
-    from trainer.base.train import Order, Sources
+    from trainer.train import Order, Sources
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) ->
     """Train from the bundle that the settings name, and tell what came out."""
     # Imported here: the help must not wait for torch.
     from models.registry import Registry
-    from trainer.base.train import train_bundle
+    from trainer.train import train_bundle
 
     settings = app.settings()
     with working(app, lines=True) as progress:

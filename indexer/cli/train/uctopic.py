@@ -64,7 +64,7 @@ def uctopic(
     if not (corpus or target or mentions):
         raise click.UsageError("Nothing to learn from. Name texts: --corpus, --target or --mentions.")
     from trainer.base.loop import TrainConfig
-    from trainer.base.train import CCL_RATE, Order, Sources
+    from trainer.train import CCL_RATE, Order, Sources
 
     settings = app.settings()
     rate = CCL_RATE if ccl else TrainConfig.learning_rate

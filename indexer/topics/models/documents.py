@@ -12,12 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from indexer.common import Floats
-from indexer.topics.models.clusters import (
-    Sample,
-    TopicFit,
-    fit,
-    means,
-)
+from indexer.topics.models.base import Sample, TopicFit, means
+from indexer.topics.models.clusters import fit
 
 MOST_DOCUMENTS = 3_000  # by which a number is chosen
 SEED = 20240520

@@ -26,12 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.common import Floats, unit
-from indexer.topics.models.clusters import (
-    Sample,
-    Space,
-    TopicFit,
-    means,
-)
+from indexer.topics.models.base import Sample, TopicFit, means
+from indexer.topics.models.clusters import Space
 
 SHARPNESS = 10.0  # what a cosine is multiplied with before the softmax
 NEGATIVES = 5  # other documents for each; the paper's

@@ -14,7 +14,8 @@ from typing import Self
 
 from indexer.errors import SettingsError
 from indexer.topics.models import pntm
-from indexer.topics.models.clusters import Sample, TopicFit, fit
+from indexer.topics.models.base import Sample, TopicFit
+from indexer.topics.models.clusters import fit
 from indexer.topics.models.documents import fit_documents
 
 DEFAULT = "clusters"

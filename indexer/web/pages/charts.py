@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indexer.search.browse import Timeline
+from indexer.search.timeline import Timeline
 
 FEW = 10  # documents of a stretch of time; shares of fewer say little, and are drawn faint
 SPARK_WIDTH, SPARK_HEIGHT = 64.0, 18.0

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from indexer.collection.queries import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
 from indexer.export.serialize import marks
-from indexer.search.results import Why
+from indexer.topics.explain import Why
 from indexer.web import task_work
 from indexer.web.auth import FormWriter, Reader, Writer
 from indexer.web.errors import Refusal, hint_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from indexer.collection import Collection
 from indexer.engines.base import Filter
 from indexer.errors import QueryError
-from indexer.search.browse import within
-from indexer.search.search import parse_filter, parse_words
+from indexer.search.query import parse_filter, parse_words
+from indexer.search.timeline import within
 from indexer.web.errors import hint_of
 
 Problems = dict[

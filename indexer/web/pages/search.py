@@ -12,16 +12,10 @@ from indexer.collection import Collection
 from indexer.engines.base import Filter, Fragment
 from indexer.export.formatting import clean, ellipses, found
 from indexer.records import Document
-from indexer.search.browse import within
-from indexer.search.search import (
-    DEEPEST,
-    NEAREST,
-    Facet,
-    Hit,
-    Mode,
-    SearchResults,
-    parse_filter,
-)
+from indexer.search.query import parse_filter
+from indexer.search.results import Facet, Hit, Mode, SearchResults
+from indexer.search.search import DEEPEST, NEAREST
+from indexer.search.timeline import within
 from indexer.web.auth import Reader
 from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.form_input import typed_filters, typed_query

@@ -13,8 +13,8 @@ from indexer.engines.base import Filter
 from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.export.formatting import count, told
 from indexer.records import Topic
-from indexer.search.results import TopicHistory
 from indexer.search.trends import Order, Trends, ordered
+from indexer.topics.history import TopicHistory
 from indexer.topics.map import Spot
 from indexer.web import task_work
 from indexer.web.auth import (

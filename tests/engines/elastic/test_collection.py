@@ -11,7 +11,7 @@ from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
 from indexer.collection import Collection
 from indexer.errors import NotFound
-from indexer.search.search import parse_filter
+from indexer.search.query import parse_filter
 
 SUBJECTS = {
     "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",

@@ -9,8 +9,8 @@ from shutil import rmtree
 
 import numpy as np
 import pytest
+from concerts import others
 from small_reports import made, write
-from test_drift import others
 
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations

@@ -1,0 +1,73 @@
+"""Facets: counts of a field over all matches, without the field's own filters, so that alternatives stay visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from indexer.engines.base import (
+    Engine,
+    Filter,
+    SearchRequest,
+    WordQuery,
+)
+from indexer.search.query import only_excluding, parse_words
+from indexer.search.results import Facet, Mode
+
+
+def named_facets(engine: Engine, facets: Mapping[str, tuple[tuple[str, int], ...]]) -> tuple[Facet, ...]:
+    """Counts with names that can be read: a topic has its label."""
+    labels = {topic.id: topic.label for topic in engine.topics()} if "topic" in facets else {}
+    return tuple(
+        Facet(
+            name,
+            tuple((value, labels.get(value, value) if name == "topic" else value, n) for value, n in values),
+        )
+        for name, values in facets.items()
+    )
+
+
+def open_facets(
+    engine: Engine,
+    query: str,
+    *,
+    mode: Mode,
+    filters: Sequence[Filter],
+    fields: Sequence[str],
+    size: int,
+    absent: float,
+) -> tuple[Facet, ...]:
+    """Counts of fields, each without the choices that were made in itself, so that others can be added to them.
+
+    The choices are the conditions with ``=``, which are alternatives; everything else holds.
+    """
+    words = _words(engine, query, mode, filters, absent)
+    chosen = {condition.field for condition in filters if condition.operator == "="}
+    together = [name for name in fields if name not in chosen]
+    groups = [together] if together else []
+    groups += [[name] for name in fields if name in chosen]
+    counted: dict[str, tuple[tuple[str, int], ...]] = {}
+    for names in groups:
+        held = tuple(c for c in filters if c.operator != "=" or c.field not in names)
+        request = SearchRequest(words=words, filters=held, limit=0, facets=tuple(names), facet_size=size)
+        counted |= engine.search(request).facets
+    return named_facets(engine, {name: counted[name] for name in fields})
+
+
+def _words(
+    engine: Engine, query: str, mode: Mode, filters: Sequence[Filter], absent: float
+) -> WordQuery | None:
+    """The words whose documents `search` counts."""
+    words = replace(parse_words(query), absent=absent)
+    ways = [words]
+    if words.require_all and len(words.clauses) > 1:
+        ways.append(replace(words, require_all=False))
+    if mode == "meaning":
+        ways = [only_excluding(words)]
+    elif mode == "both":
+        ways.append(only_excluding(words))
+    for way in ways[:-1]:
+        answer = engine.search(SearchRequest(words=way, filters=tuple(filters), limit=0))
+        if answer.words is not None and answer.words.total:
+            return way
+    return ways[-1] if ways[-1].clauses else None

@@ -1,0 +1,128 @@
+"""Query strings to clauses and filters. Nothing the user types is an error of syntax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import dropwhile
+
+from indexer.engines.base import (
+    Clause,
+    Filter,
+    Operator,
+    WordQuery,
+)
+from indexer.errors import QueryError
+from indexer.records import MetaValue
+from indexer.text.stopwords import words
+
+# Words that carry no meaning of their own: never required, unless the query has nothing else.
+STOP_WORDS = words(
+    """
+    a an and are as at be been but by can did do does for from had has have how if in into is it its of on or
+    our so such that the their then there these they this to was we were what when where which who why will
+    with
+    """
+)
+_PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
+_FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*)$", re.DOTALL)
+
+
+def parse_words(query: str) -> WordQuery:
+    """Read a word query: words, "exact phrases", prefix*, and -word to exclude; in capitals AND, OR and NOT.
+
+    Stop words are not required, unless there is nothing else.
+
+    Raises:
+        QueryError: There is something, and no letter or digit in it; or OR joins only some of the words.
+    """
+    if query.strip() and not any(c.isalnum() for c in query):
+        raise QueryError(
+            f"The query {query!r} has no letter or digit.",
+            hint="Words are found by their letters and digits; an empty query lists all documents.",
+        )
+    pieces = [piece for piece in _typed(query) if piece is None or any(c.isalnum() for c in piece.text)]
+    clauses = [piece for piece in pieces if piece is not None]
+    telling = [c for c in clauses if c.kind != "word" or c.negated or c.text.lower() not in STOP_WORDS]
+    if any(not clause.negated for clause in telling):
+        clauses = telling
+    return WordQuery(tuple(clauses), require_all=not _are_alternatives(pieces))
+
+
+def _typed(query: str) -> Iterator[Clause | None]:
+    """What stands in a query, in its order; None where it has OR between two other pieces."""
+    pieces = list(_PIECE.finditer(query.replace("\x00", " ")))
+    negated = False
+    for at, found in enumerate(pieces):
+        operator = found[0] if at + 1 < len(pieces) else ""
+        if operator == "NOT":
+            negated = True
+        elif operator == "OR" and at:
+            yield None
+        elif operator != "AND" or not at:
+            yield _clause(found, negated or found["sign"] == "-")
+            negated = False
+
+
+def _clause(found: re.Match[str], negated: bool) -> Clause:
+    if found["phrase"] is not None:
+        return Clause(found["phrase"].strip(), "phrase", negated)
+    word = found["word"]
+    if len(word) > 1 and word.endswith("*"):
+        return Clause(word.rstrip("*"), "prefix", negated)
+    return Clause(word, "word", negated)
+
+
+def _are_alternatives(pieces: Sequence[Clause | None]) -> bool:
+    """Whether OR joins all that is looked for. What is left out may stand before or behind that.
+
+    Raises:
+        QueryError: OR joins only a part of it, and who searches would get something else than he asked for.
+    """
+    if None not in pieces:
+        return False
+    wanted = list(dropwhile(_is_left_out, reversed(list(dropwhile(_is_left_out, pieces)))))
+    words, between = wanted[::2], wanted[1::2]
+    if len(words) != len(between) + 1 or any(between) or None in words or any(map(_is_left_out, words)):
+        raise QueryError(
+            'OR stands between single words and "phrases" only, such as: wind OR "solar power" OR tides.',
+            hint="Put what belongs together in quotes. As a word, write it in small letters: or.",
+        )
+    return True
+
+
+def _is_left_out(piece: Clause | None) -> bool:
+    return piece is not None and piece.negated
+
+
+def parse_filter(text: str) -> Filter:
+    """Read a condition such as ``year>=2015`` or ``label=cs.RO``. The engine compares with numbers as numbers.
+
+    Raises:
+        QueryError: There is no operator in it.
+    """
+    found = _FILTER.match(text.strip())
+    if not found or not found["value"].strip():
+        raise QueryError(
+            f"The condition {text!r} is not FIELD, operator, value.",
+            hint="Operators: = != < <= > >=. For example: year>=2015, or label=cs.RO.",
+            command="In a shell, quote it: --where 'year>=2015'",
+        )
+    operator: Operator = found["operator"]  # type: ignore[assignment]
+    return Filter(found["field"], operator, _value(found["value"].strip()))
+
+
+def _value(text: str) -> MetaValue:
+    return text.lower() == "true" if text.lower() in ("true", "false") else text.strip("\"'")
+
+
+def without_syntax(query: str) -> str:
+    """The query as a text to encode: without quotes, stars, operators and excluded words."""
+    kept = " ".join(piece.text for piece in _typed(query) if piece is not None and not piece.negated)
+    return kept.replace("*", " ").strip()
+
+
+def only_excluding(words: WordQuery) -> WordQuery:
+    """What is left of the words where meaning decides."""
+    return replace(words, clauses=tuple(clause for clause in words.clauses if clause.negated))

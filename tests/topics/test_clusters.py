@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from indexer.common import unit
+from indexer.topics.models.base import Sample, TopicFit, vote
+from indexer.topics.models.clusters import fit
+
+
+def made_sample(groups=3, documents=20, phrases=5, dims=8, noise=0.15):
+    """Documents around `groups` orthogonal directions, with phrases around each document."""
+    rng = np.random.default_rng(0)
+    group = np.arange(groups * documents) % groups
+    vectors = unit(np.eye(dims)[group] + noise * rng.normal(size=(len(group), dims)))
+    rows = np.repeat(np.arange(len(group)), phrases)
+    mentions = unit(vectors[rows] + noise * rng.normal(size=(len(rows), dims)))
+    return Sample(mentions, np.ones(len(rows), np.float32), rows, vectors), group
+
+
+def test_fit_finds_the_number_and_the_members_of_clear_groups():
+    sample, group = made_sample()
+    fitted = fit(sample)
+    placed = fitted.place(sample.vectors, sample.documents[sample.document])
+    assert len(fitted) == 3
+    within = placed.topic >= 0
+    pairs = set(zip(group[sample.document][within].tolist(), placed.topic[within].tolist(), strict=True))
+    assert len(pairs) == 3  # one topic for each group
+    assert within.mean() > 0.9
+
+
+def test_the_same_sample_gives_the_same_fit():
+    sample, _ = made_sample()
+    one, two = fit(sample, 3), fit(sample, 3)
+    assert np.array_equal(one.mapped, two.mapped)
+    assert one.reach == two.reach
+
+
+def test_of_several_starts_the_most_distinct_is_kept():
+    sample, _ = made_sample(noise=0.5)
+    alone = [fit(sample, 7, starts=[start]).silhouette for start in range(3)]
+    assert len(set(alone)) > 1
+    assert fit(sample, 7, starts=range(3)).silhouette == max(alone)
+
+
+def test_fit_takes_the_number_that_was_asked_for():
+    sample, _ = made_sample()
+    assert len(fit(sample, 5)) == 5
+
+
+@pytest.mark.parametrize("documents", [1, 2, 5])
+def test_a_handful_of_documents_is_one_topic(documents):
+    sample, _ = made_sample(groups=1, documents=documents)
+    assert len(fit(sample)) == 1
+
+
+def test_never_more_topics_than_documents():
+    sample, _ = made_sample(groups=1, documents=2)
+    assert len(fit(sample, 10)) == 2
+
+
+@pytest.mark.parametrize("number", [None, 10])
+@pytest.mark.parametrize(
+    ("texts", "noise"), [(1, 0), (3, 0), (3, 1e-6)]
+)  # batches of other sizes round otherwise
+def test_copies_of_few_texts_are_so_many_topics_and_no_warning(texts, noise, number):
+    rng = np.random.default_rng(0)
+    vectors = unit(np.eye(8)[np.arange(60) % texts] + noise * rng.normal(size=(60, 8)))
+    alone = Sample(vectors, np.ones(60, np.float32), np.arange(60), vectors)
+    assert len(fit(alone, number)) == texts
+
+
+def test_arrays_round_trip():
+    sample, _ = made_sample()
+    fitted = fit(sample, 3)
+    again = TopicFit.from_arrays(fitted.arrays())
+    assert np.array_equal(again.centroids, fitted.centroids)
+    assert again.reach == pytest.approx(fitted.reach, abs=1e-6)
+
+
+def test_place_by_hand():
+    # No projection, two centroids on the axes; document and phrase are the same vector.
+    plain = TopicFit(np.zeros(2, np.float32), np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32),
+                     np.eye(2, dtype=np.float32), reach=0.9)  # fmt: skip
+    vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
+    placed = plain.place(vectors, vectors)
+    assert placed.topic.tolist() == [0, -1]  # .8 is beyond the reach of .9
+    assert placed.similarity.tolist() == pytest.approx([1.0, 0.8])
+    assert placed.runner_up.tolist() == [1, 0]
+    assert placed.margin.tolist() == pytest.approx([1.0, 0.2])
+
+
+def test_vote_by_hand():
+    assert vote([0, 0, 1], [1.0, 2.0, 1.0]) == [(0, 0.75), (1, 0.25)]
+
+
+def test_vote_drops_topics_that_are_only_touched_on():
+    assert vote([0, 1], [9.0, 1.0]) == [(0, 0.9)]
+
+
+def test_a_document_with_most_of_its_vote_out_of_reach_has_no_topic():
+    assert vote([-1, -1, 0], [1.0, 1.0, 1.0]) == []
+    assert vote([-1, 0], [1.0, 1.0]) == [(0, 0.5)]
+
+
+def test_no_phrases_no_topic():
+    assert vote([], []) == []
+
+
+def test_a_single_phrase_is_a_topic():
+    one = np.array([[1.0, 0.0]], np.float32)
+    fitted = fit(Sample(one, np.ones(1, np.float32), np.zeros(1, np.intp), one))
+    assert fitted.place(one, one).topic.tolist() == [0]

@@ -1,0 +1,48 @@
+"""A loss that keeps document vectors where they were while an encoder learns phrases."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.torch.network import Network
+from trainer.base.forward import device_of, document_vectors
+from trainer.base.losses import kept_as_before
+
+KEEP_DOCUMENTS = 32  # of them in each step
+KEEP_WEIGHT = 10.0
+
+
+class Keeper:
+    """Holds document vectors where they were when it was made.
+
+    It keeps the network as it was then: the vectors of all texts would take a minute, and most trainings within a budget
+    ask for few of them.
+
+    Args:
+        documents: Word pieces of texts, special ones included; without any, nothing is held.
+    """
+
+    def __init__(
+        self, network: Network, padding: int, documents: Sequence[Sequence[int]], *, seed: int
+    ) -> None:
+        self._network = network
+        self._padding = padding
+        self._documents = documents
+        self._seed = seed
+        self._before = copy.deepcopy(network).eval()
+
+    def loss(self, step: int) -> Tensor:
+        """How far some of them have moved: float []."""
+        if not len(self._documents):
+            return torch.zeros((), device=device_of(self._network))
+        draw = np.random.default_rng([self._seed, step, 1])
+        chosen = draw.choice(len(self._documents), min(KEEP_DOCUMENTS, len(self._documents)), replace=False)
+        texts = [self._documents[at] for at in chosen.tolist()]
+        with torch.no_grad():
+            before = document_vectors(self._before, texts, self._padding)
+        return kept_as_before(document_vectors(self._network, texts, self._padding), before)
