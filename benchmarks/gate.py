@@ -31,7 +31,7 @@ from trainer.base.adapters import adapter_of
 from trainer.base.loop import TrainConfig
 from trainer.retrain.gate import Report
 from trainer.retrain.report import RetrainOptions
-from trainer.train import Order, Sources, train_bundle
+from trainer.train import Sources, TrainingOptions, train_bundle
 
 LIVE, UNTRAINED = "minilm-phrases", "minilm-base"
 TOO_FAST = TrainConfig(steps=30, learning_rate=2e-3, warmup=1)  # twenty times the rate that is right
@@ -166,7 +166,7 @@ def written(network: Network, live: Bundle, name: str, home: Path) -> str:
 
 
 def trained(name: str, home: Path, file: Path, config: TrainConfig) -> str:
-    order = Order(name, config)
+    order = TrainingOptions(name, config)
     return train_bundle(Registry(home).get(LIVE), Sources(corpus=(file,)), order, home=home).name
 
 

@@ -21,7 +21,7 @@ import psutil
 from benchmarks.corpus import write_sample
 from benchmarks.servers import DEFAULT, VERSIONS, Servers, servers
 
-LOOK_EVERY = 2.0  # seconds between two looks at the memory
+POLL_INTERVAL_S = 2.0  # seconds between two looks at the memory
 SAY_EVERY = 60.0
 COLLECTION = "large"
 
@@ -82,7 +82,7 @@ def watched(running: subprocess.Popen[str], roots: dict[str, int], start: float)
     most: dict[str, float] = defaultdict(float)
     said = 0.0
     while running.poll() is None:
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_INTERVAL_S)
         now: dict[str, float] = defaultdict(float)
         for name, megabytes in resident(roots):
             now[name] += megabytes

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).parent.parent
-LOOK_EVERY = 0.05  # seconds between two looks at the memory
+POLL_INTERVAL_S = 0.05  # seconds between two looks at the memory
 THREAD_SETTINGS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",
     "INDEXER_THREADS",
@@ -87,7 +87,7 @@ def watch(process: subprocess.Popen[Any]) -> tuple[float, float]:
             found = [_resident(one) for one in [watched, *watched.children(recursive=True)]]
             most = max(most, sum(resident for resident, _ in found))
             most_unmapped = max(most_unmapped, sum(resident - mapped for resident, mapped in found))
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_INTERVAL_S)
     return most / 1e6, most_unmapped / 1e6
 
 

@@ -221,7 +221,7 @@ class Topic:
     phrases: tuple[str, ...]  # leading phrases, best first
     size: int  # documents that have it
     centroid: Vector  # in the encoder's space
-    named_by_hand: bool = False
+    label_locked: bool = False
 
 
 def phrase_id(phrase: str) -> str:

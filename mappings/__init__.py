@@ -32,7 +32,7 @@ LANGUAGES = (
 )
 PLAIN = {"analyzer": {"words": {"type": "custom", "tokenizer": "standard", "filter": ["lowercase"]}}}
 GRAPH = {"m": 16, "ef_construction": 100}
-LEAST_DIMS_BBQ = 64
+MIN_DIMS_BBQ = 64
 
 
 def load_mapping(
@@ -113,9 +113,9 @@ def _index_options(vector_index: str, dims: int) -> dict[str, Any]:
         raise SettingsError(
             f"The vector index is '{vector_index}'; it must be one of {', '.join(get_args(VectorIndex))}."
         )
-    if vector_index == "bbq_hnsw" and dims < LEAST_DIMS_BBQ:
+    if vector_index == "bbq_hnsw" and dims < MIN_DIMS_BBQ:
         raise SettingsError(
-            f"bbq_hnsw needs vectors of at least {LEAST_DIMS_BBQ} numbers; these have {dims}.",
+            f"bbq_hnsw needs vectors of at least {MIN_DIMS_BBQ} numbers; these have {dims}.",
             hint="Use int8_hnsw.",
         )
     return {"type": vector_index} | (GRAPH if vector_index.endswith("_hnsw") else {})

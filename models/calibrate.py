@@ -39,7 +39,7 @@ CLEAR = 1.3  # times as fast as the next one: no further round could turn that
 PATIENCE = 5.0  # seconds after which no further round begins, on a slow or busy machine
 
 KEYPHRASE_TOLERANCE = 1.0  # points
-LEAST_NEIGHBOURS = 0.85
+MIN_NEIGHBOURS = 0.85
 
 FILE = "backends.json"
 REMEMBERED = 20  # machines and bundles in that file
@@ -117,7 +117,7 @@ def calibrate(bundle: Bundle, home: Path, threads: int) -> list[BackendResult]:
         except (BackendUnavailable, ImportError) as error:
             results[name] = BackendResult(name, refused=str(error))
     if encoders:
-        sample = Sample.of(next(iter(encoders.values())))
+        sample = CalibrationSample.of(next(iter(encoders.values())))
         results.update(measure(encoders, sample))
     found = [results[name] for name in candidates() if name in results]
     _remember(bundle, home, threads, found)
@@ -140,7 +140,7 @@ def candidates() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Sample:
+class CalibrationSample:
     """Texts to measure with.
 
     Attributes:
@@ -156,7 +156,7 @@ class Sample:
     gold: list[set[str]]
 
     @classmethod
-    def of(cls, encoder: WindowEncoder) -> Sample:
+    def of(cls, encoder: WindowEncoder) -> CalibrationSample:
         """Cut the shipped abstracts into windows that fit the encoder, with candidate phrases as spans."""
         sample = cls([], [], [], [])
         for number, (title, text) in enumerate(_abstracts()):
@@ -169,7 +169,7 @@ class Sample:
         return sample
 
 
-def measure(encoders: dict[str, WindowEncoder], sample: Sample) -> dict[str, BackendResult]:
+def measure(encoders: dict[str, WindowEncoder], sample: CalibrationSample) -> dict[str, BackendResult]:
     """Run all encoders over the sample, in turns, and compare each with the first."""
     seconds = dict.fromkeys(encoders, float("inf"))
     encodings: dict[str, list[Encoding]] = {}
@@ -209,12 +209,12 @@ def _too_different(result: BackendResult, reference: BackendResult) -> str:
     """Why the accuracy of `result` is not enough; empty when it is."""
     if result.keyphrases < reference.keyphrases - KEYPHRASE_TOLERANCE:
         return f"keyphrases {result.keyphrases:.1f}, float32 {reference.keyphrases:.1f}"
-    if result.neighbours < LEAST_NEIGHBOURS:
-        return f"keeps {result.neighbours:.0%} of the nearest neighbours, {LEAST_NEIGHBOURS:.0%} are needed"
+    if result.neighbours < MIN_NEIGHBOURS:
+        return f"keeps {result.neighbours:.0%} of the nearest neighbours, {MIN_NEIGHBOURS:.0%} are needed"
     return ""
 
 
-def keyphrase_points(encodings: Sequence[Encoding], sample: Sample) -> float:
+def keyphrase_points(encodings: Sequence[Encoding], sample: CalibrationSample) -> float:
     """See `BackendResult.keyphrases`. Phrases are ranked by cosine to their document plus their share of attention."""
     points: list[float] = []
     for number, gold in enumerate(sample.gold):

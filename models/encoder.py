@@ -15,7 +15,7 @@ from indexer.protocols import Encoding, Window
 from models.backends import Backend, Batch, Floats, Ints, Output
 from models.bundle import Bundle
 from models.pooling import Span, normalised, pool, sums, touched
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.weights import KEYPHRASES, read_heads
 
 REMEMBERED_PHRASES = 20_000  # 30 MB at 384 dims
@@ -32,7 +32,7 @@ class WindowEncoder:
     def __init__(self, bundle: Bundle, backend: Backend, ranker: Ranker | None = None) -> None:
         self._bundle = bundle
         self._backend = backend
-        self._words = WordPieces(bundle.base_folder / "tokenizer.json")
+        self._words = TokenizerFile(bundle.base_folder / "tokenizer.json")
         self._weights = read_heads(bundle).get(KEYPHRASES)
         self.ranker = ranker
         self._phrases: OrderedDict[str, Floats] = OrderedDict()  # least recently used first

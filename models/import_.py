@@ -24,7 +24,7 @@ from indexer.errors import BundleIncompatible, BundleMissing, ModelError
 from indexer.protocols import Window
 from models.bundle import ADAPTER, Bundle, Pooling, write_bundle
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.weights import HEADS, MENTIONS, MENTIONS_BIAS, Weights, read_safetensors
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "luke", "bart")
@@ -51,7 +51,7 @@ AS_SAFETENSORS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImportOptions:
     """How to make a bundle of a checkpoint.
 
     Attributes:
@@ -64,7 +64,7 @@ class Wanted:
     document_layers: tuple[int, ...] = ()
 
 
-def import_checkpoint(source: str, wanted: Wanted, *, home: Path) -> Bundle:
+def import_checkpoint(source: str, wanted: ImportOptions, *, home: Path) -> Bundle:
     """Make a bundle of a checkpoint and put it into the home's bundles.
 
     Args:
@@ -155,7 +155,7 @@ def _check_weights(folder: Path) -> None:
     )
 
 
-def _written(folder: Path, config: dict[str, Any], wanted: Wanted, made: Path) -> Bundle:
+def _written(folder: Path, config: dict[str, Any], wanted: ImportOptions, made: Path) -> Bundle:
     """Write the model and what describes it into `made`."""
     base = made / BASE
     with _quiet():
@@ -239,7 +239,7 @@ def _keep_mask_only(model: Any, folder: Path) -> None:
     model.config.entity_vocab_size = ENTITY_ROWS
 
 
-def _tokenizer(folder: Path, base: Path) -> WordPieces:
+def _tokenizer(folder: Path, base: Path) -> TokenizerFile:
     """Write tokenizer.json, made from the older files (vocab.txt, vocab.json with merges.txt) where it is missing."""
     from transformers import AutoTokenizer
 
@@ -249,12 +249,12 @@ def _tokenizer(folder: Path, base: Path) -> WordPieces:
         else:
             made = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
             made.backend_tokenizer.save(str(base / "tokenizer.json"))
-        return WordPieces(base / "tokenizer.json")
+        return TokenizerFile(base / "tokenizer.json")
     except Exception as error:  # the library that reads the file raises nothing narrower
         raise BundleIncompatible(f"The tokenizer of {folder} cannot be loaded: {error}") from error
 
 
-def _room(config: Any, words: WordPieces) -> int:
+def _room(config: Any, words: TokenizerFile) -> int:
     """Word pieces that there are positions for."""
     first = config.pad_token_id + 1 if config.model_type in AFTER_PADDING else 0
     return int(config.max_position_embeddings) - first - words.specials

@@ -8,12 +8,12 @@ import numpy as np
 
 from indexer.protocols import Encoding
 from models.backends import Floats
-from models.tokens import Pieces
+from models.tokens import Tokens
 
 Span = tuple[int, int]
 
 
-def touched(pieces: Pieces, spans: Sequence[Span]) -> list[Span]:
+def touched(pieces: Tokens, spans: Sequence[Span]) -> list[Span]:
     """The word pieces that share a character with each span, as a range (first, one past the last)."""
     if not spans:
         return []

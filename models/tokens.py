@@ -18,7 +18,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Tokens:
     """The word pieces of one text, without special ones.
 
     Attributes:
@@ -35,7 +35,7 @@ class Pieces:
         return len(self.ids)
 
 
-class WordPieces:
+class TokenizerFile:
     """The tokenizer of a base model, with truncation and padding switched off: nothing is cut here."""
 
     def __init__(self, file: Path) -> None:
@@ -62,10 +62,10 @@ class WordPieces:
         """How many special tokens stand around every text."""
         return len(self.prefix) + len(self.suffix)
 
-    def split(self, texts: Sequence[str]) -> list[Pieces]:
+    def split(self, texts: Sequence[str]) -> list[Tokens]:
         """Split texts into word pieces with their characters."""
         return [
-            Pieces(
+            Tokens(
                 np.array(encoded.ids, dtype=np.int64),
                 *np.array(encoded.offsets, dtype=np.int64).reshape(-1, 2).T,
             )

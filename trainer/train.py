@@ -22,7 +22,7 @@ from indexer.records import Document
 from models.bundle import Bundle
 from models.hardware import physical_cores
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from models.weights import DOCUMENTS, HEADS, KEYPHRASES, RANKER, read_heads
 from trainer.base.adapters import (
@@ -31,7 +31,7 @@ from trainer.base.adapters import (
     add_lora,
     only_layers,
 )
-from trainer.base.alignment import settle
+from trainer.base.alignment import align_documents
 from trainer.base.corpus import (
     Mined,
     found_in,
@@ -67,7 +67,7 @@ SETTLING_SHARE = 0.15  # of a budget
 SETTLED_BY = 3  # every third of the kept texts; each is encoded twice
 WINDOW_SENTENCES = 5
 FEW_TEXTS = 200  # below it, a warning
-TOLD_EVERY = 64  # documents, while phrases are found
+REPORT_EVERY = 64  # documents, while phrases are found
 RecipeName = Literal["uctopic", "ccl", "seke", "phrase-bert"]
 TITLES = {"uctopic": "UCTopic", "ccl": "UCTopic, CCL", "seke": "SEKE", "phrase-bert": "Phrase-BERT"}
 
@@ -90,7 +90,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainingOptions:
     """What is wanted.
 
     Attributes:
@@ -117,7 +117,7 @@ class Order:
 def train_bundle(
     base: Bundle,
     sources: Sources,
-    order: Order,
+    order: TrainingOptions,
     *,
     home: Path,
     mined: Path | None = None,
@@ -145,7 +145,7 @@ def train_bundle(
     work.mkdir(parents=True, exist_ok=True)
     mix = _mix(sources, mined or work / "mined", order, progress)
     fingerprint = hashlib.sha256("".join(m.fingerprint for m in mix.sources).encode()).hexdigest()[:32]
-    words = WordPieces(base.base_folder / "tokenizer.json")
+    words = TokenizerFile(base.base_folder / "tokenizer.json")
     if order.recipe == "phrase-bert":
         base = _pooled_as_texts(base)
     network = Network(base)
@@ -167,7 +167,7 @@ def train_bundle(
         texts = [*kept, *_windows(mix, words, base.window_tokens)]
         before = Network(base).to(network.documents.device)
         time_left = SETTLING_SHARE * order.config.budget_s
-        settle(network, before, texts, padding=words.padding, seconds=time_left, progress=progress)
+        align_documents(network, before, texts, padding=words.padding, seconds=time_left, progress=progress)
     # A ranker of keyphrases was trained on vectors that are no more: it does not go on.
     lasting = {name: head for name, head in read_heads(base).items() if not name.startswith(RANKER)}
     heads = {**lasting, **_heads(network, recipe)}
@@ -199,7 +199,7 @@ def train_bundle(
     return registered
 
 
-def _recipe(base: Bundle, network: Network, words: WordPieces, mix: Mix, order: Order) -> Recipe:
+def _recipe(base: Bundle, network: Network, words: TokenizerFile, mix: Mix, order: TrainingOptions) -> Recipe:
     seed, last = order.config.seed, mix.sources[-1]
     if order.recipe == "ccl":
         return ClusterContrast(network, words, last, order.clusters, seed=seed, budget=order.config.budget_s)
@@ -237,7 +237,7 @@ def _heads(network: Network, recipe: Recipe) -> Tensors:
     return found
 
 
-def _mix(sources: Sources, folder: Path, order: Order, progress: Progress) -> Mix:
+def _mix(sources: Sources, folder: Path, order: TrainingOptions, progress: Progress) -> Mix:
     """Mine what is not mined yet, each file for itself."""
     general = [_mined(path, False, folder, order, progress) for path in sources.corpus]
     targets = [
@@ -270,7 +270,7 @@ def _warn_of_few_texts(sources: Sequence[Mined]) -> None:
         logger.warning("few_texts_to_learn_from", texts=texts, hint=hint)
 
 
-def _mined(path: Path, given: bool, folder: Path, order: Order, progress: Progress) -> Mined:
+def _mined(path: Path, given: bool, folder: Path, order: TrainingOptions, progress: Progress) -> Mined:
     """One source on disk; `given`: its mentions are known."""
     folder = folder / hashed([stamp(path), given, order.tagger])
     if not (folder / "done").exists():
@@ -288,12 +288,12 @@ def _mined(path: Path, given: bool, folder: Path, order: Order, progress: Progre
 def _told(documents: Iterable[Document], progress: Progress) -> Iterator[Document]:
     """Tell how many have been read. This stage ends no slice: what is done of it would have to be done again."""
     for number, document in enumerate(documents):
-        if number % TOLD_EVERY == 0:
+        if number % REPORT_EVERY == 0:
             progress("tag", number, None)
         yield document
 
 
-def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
+def _kept_texts(mix: Mix, words: TokenizerFile, seed: int) -> list[list[int]]:
     """Word pieces of what people search in and with: three sentences (half of them), one, or a phrase."""
     draw = np.random.default_rng([seed, 2])
     texts: list[str] = []
@@ -308,7 +308,7 @@ def _kept_texts(mix: Mix, words: WordPieces, seed: int) -> list[list[int]]:
     return [[*words.prefix, *ids[:KEPT_PIECES].tolist(), *words.suffix] for ids in words.ids(texts)]
 
 
-def _windows(mix: Mix, words: WordPieces, pieces: int) -> list[list[int]]:
+def _windows(mix: Mix, words: TokenizerFile, pieces: int) -> list[list[int]]:
     """Word pieces of windows as long as documents are cut into."""
     draw = np.random.default_rng(3)
     texts = [
@@ -319,7 +319,7 @@ def _windows(mix: Mix, words: WordPieces, pieces: int) -> list[list[int]]:
     return [[*words.prefix, *ids[:pieces].tolist(), *words.suffix] for ids in words.ids(texts)]
 
 
-def _asked(base: Bundle, sources: Sources, order: Order) -> str:
+def _asked(base: Bundle, sources: Sources, order: TrainingOptions) -> str:
     """Changes with the order, the base, the files and the version of the program."""
     files = [[stamp(path) for path in part] for part in (sources.corpus, sources.target, sources.mentions)]
     return hashed([base.fingerprint, asdict(order), files, metadata.version("indexer")])

@@ -8,12 +8,12 @@ from time import sleep
 from indexer.catalog import Catalog
 from indexer.errors import InputError
 from indexer.log import get_logger
-from indexer.pipeline.run import MOST_PROBLEMS, RunReport
+from indexer.pipeline.run import MAX_PROBLEMS, RunReport
 from indexer.pipeline.steps import shown
 from indexer.protocols import Progress
 from indexer.settings import Settings
 from workers.messages import Sender, feed
-from workers.retry import insist
+from workers.retry import retry_until_available
 
 POLL = 0.25  # seconds
 SWEEP_EVERY = 5.0  # seconds
@@ -22,7 +22,7 @@ LONELY = 20.0  # seconds without anybody at work, before we say so
 logger = get_logger(__name__)
 
 
-class Crew:
+class CeleryWorkerPool:
     """The workers of one collection.
 
     Raises:
@@ -45,19 +45,21 @@ class Crew:
 
         When this process dies, a maintaining worker goes on with it.
         """
-        pending = insist(self._stored)
+        pending = retry_until_available(self._stored)
         swept = last_seen = time.monotonic()
         warned = False
         while True:
-            insist(lambda: self._feed(report.run))
+            retry_until_available(lambda: self._feed(report.run))
             if time.monotonic() - swept > SWEEP_EVERY:
-                insist(lambda: self._sender.sweep(self._catalog))
+                retry_until_available(lambda: self._sender.sweep(self._catalog))
                 swept = time.monotonic()
-            counts = insist(lambda: self._catalog.run(report.run)).counts
+            counts = retry_until_available(lambda: self._catalog.run(report.run)).counts
             done = counts.get("mined", 0) + counts.get("failed", 0) - report.failed
-            if insist(lambda: self._catalog.is_through(report.run)):
+            if retry_until_available(lambda: self._catalog.is_through(report.run)):
                 break
-            if any(insist(lambda: self._catalog.work(self._settings.collection)).held.values()):
+            if any(
+                retry_until_available(lambda: self._catalog.work(self._settings.collection)).held.values()
+            ):
                 last_seen = time.monotonic()
             alone = time.monotonic() - last_seen > LONELY
             if alone and not warned:
@@ -76,15 +78,15 @@ class Crew:
 
     def _tell(self, report: RunReport) -> None:
         """Add to the report what the workers did."""
-        run = insist(lambda: self._catalog.run(report.run))
+        run = retry_until_available(lambda: self._catalog.run(report.run))
         report.left_to_workers = 0
         report.mined = run.counts.get("mined", 0)
         report.bundle = run.counts.get("bundle", "")
         report.failed = run.counts.get("failed", 0)
         letters = [
             letter
-            for letter in insist(lambda: self._catalog.dead(self._settings.collection))
+            for letter in retry_until_available(lambda: self._catalog.dead(self._settings.collection))
             if letter.last_at >= run.started_at and letter.stage in ("prepare", "encode", "write")
         ]
-        room = max(0, MOST_PROBLEMS - len(report.problems))
+        room = max(0, MAX_PROBLEMS - len(report.problems))
         report.problems += [shown(InputError(letter.reason)) for letter in letters[:room]]

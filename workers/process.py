@@ -28,7 +28,7 @@ from workers.resources import Resources
 from workers.schedule import beating
 from workers.tasks import add_tasks
 
-WATCH_EVERY = 1.0  # seconds
+POLL_INTERVAL_S = 1.0  # seconds
 NICE = 10  # of training: searches and mining on the same machine come first
 
 
@@ -85,7 +85,7 @@ def _end_with(parent: int) -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(WATCH_EVERY)
+            time.sleep(POLL_INTERVAL_S)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()

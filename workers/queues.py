@@ -22,7 +22,7 @@ STARTED_BY_DEFAULT: tuple[Queue, ...] = ("prepare", "encode", "maintain")
 
 
 @dataclass(frozen=True)
-class Process:
+class WorkerProcess:
     """One process to start: what it works on, and what its environment has beside ours."""
 
     queue: Queue
@@ -41,7 +41,7 @@ def name_of(queue: Queue, settings: Settings) -> str:
 
 def processes(
     queues: Sequence[Queue], concurrency: int | None, threads: int, gpus: Sequence[str]
-) -> list[Process]:
+) -> list[WorkerProcess]:
     """What to start for these queues.
 
     Args:
@@ -50,13 +50,13 @@ def processes(
         threads: CPU threads of this machine; encoding processes share them.
         gpus: Their names as CUDA_VISIBLE_DEVICES has them. Each encoding process sees one of them.
     """
-    found: list[Process] = []
+    found: list[WorkerProcess] = []
     usual = {"encode": len(gpus) or min(2, threads)}
     for queue in queues:
         number = 1 if queue == "maintain" else concurrency or usual.get(queue, 1)
         for at in range(number):
             environment = _share(at, number, threads, gpus) if queue == "encode" else {}
-            found.append(Process(queue, at + 1, environment))
+            found.append(WorkerProcess(queue, at + 1, environment))
     return found
 
 

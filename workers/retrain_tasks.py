@@ -20,7 +20,7 @@ from indexer.log import get_logger
 from indexer.protocols import Paused
 from indexer.settings import Settings, seconds_of
 from workers.messages import Sender
-from workers.retry import insist
+from workers.retry import retry_until_available
 
 if TYPE_CHECKING:
     from trainer.retrain.report import RetrainOptions, RetrainReport
@@ -100,7 +100,7 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
             report = collection.go_on_with_retrain(id, progress=Slice(stopping))
     except IndexerError as error:  # somebody else is at it, or it has failed, or something is away
         if isinstance(error, CatalogError) and "holder" not in error.facts:
-            insist(lambda: _forgive(catalog, id))
+            retry_until_available(lambda: _forgive(catalog, id))
         level = (
             logger.debug if isinstance(error, CatalogError) and "holder" in error.facts else logger.warning
         )

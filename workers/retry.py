@@ -13,10 +13,10 @@ from indexer.log import get_logger
 T = TypeVar("T")
 
 RESTART = 90.0  # seconds that a restart of the catalog's server may take; less than a lease
-FIRST, LONGEST = 2.0, 300.0  # seconds that a batch is put off
+FIRST, MAX_LENGTH = 2.0, 300.0  # seconds that a batch is put off
 
 
-def insist(
+def retry_until_available(
     work: Callable[[], T], *, seconds: float = RESTART, pause: Callable[[float], None] = time.sleep
 ) -> T:
     """Do work with the catalog that may be done twice; wait for a catalog that is away.
@@ -37,6 +37,6 @@ def insist(
             delay = min(2 * delay, 5.0)
 
 
-def put_off(tries: int) -> float:
+def postpone(tries: int) -> float:
     """Seconds before a batch is tried again: growing, and never the same for two of them."""
-    return float(min(FIRST * 2.0**tries, LONGEST) * random.uniform(0.5, 1.0))
+    return float(min(FIRST * 2.0**tries, MAX_LENGTH) * random.uniform(0.5, 1.0))

@@ -19,7 +19,7 @@ from indexer.settings import Settings
 from workers.queues import name_of
 
 EXPIRES = 6 * 60 * 60  # seconds after which nobody begins any more what was to begin at night
-LOOK_EVERY = 1.0  # seconds
+POLL_INTERVAL_S = 1.0  # seconds
 
 
 def schedule_of(settings: Settings) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def beating(app: Celery) -> Iterator[None]:
     if not app.conf.beat_schedule:
         yield
         return
-    service = Service(app, max_interval=LOOK_EVERY, scheduler_cls=Scheduler, remote_control=False)
+    service = Service(app, max_interval=POLL_INTERVAL_S, scheduler_cls=Scheduler, remote_control=False)
     thread = threading.Thread(target=service.start, name="beat", daemon=True)
     thread.start()
     try:

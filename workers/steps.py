@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from indexer.catalog import Catalog, Letter
-from indexer.catalog.batches import LEASE, Claim, Outcome
-from indexer.catalog.entries import BatchState, Candidate
+from indexer.catalog import Catalog, Failure
+from indexer.catalog.batches import LEASE, BatchOutcome, Claim
+from indexer.catalog.entries import BatchState, BundleCandidate
 from indexer.errors import CatalogError, IndexerError, InputError
 from indexer.log import get_logger
 from indexer.pipeline import metrics
-from indexer.pipeline.run import problem_letters
+from indexer.pipeline.run import failures_of
 from indexer.pipeline.steps import (
     encode_chunk,
     load,
@@ -29,11 +29,11 @@ from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.normal_forms import normal_form
 from workers.messages import Message, messages
 from workers.resources import Resources
-from workers.retry import insist, put_off
+from workers.retry import postpone, retry_until_available
 
 # A worker may be killed for reasons that have nothing to do with the document: once is no proof.
-MOST_DEATHS = 2
-MOST_FAILURES = 4
+MAX_CRASHES = 2
+MAX_FAILURES = 4
 
 logger = get_logger(__name__)
 
@@ -43,12 +43,12 @@ Step = Callable[[Resources, Claim], list[Message]]
 def work(resources: Resources, state: BatchState, batch: str) -> list[Message]:
     """Do what a message says, if it still has to be done. Returns the messages to be sent next."""
     catalog = resources.catalog
-    claim = insist(lambda: catalog.claim(batch, state))
+    claim = retry_until_available(lambda: catalog.claim(batch, state))
     if claim is None:
         logger.debug("batch_not_ours", batch=batch, state=state)
         return []
-    if claim.deaths >= MOST_DEATHS or claim.failures >= MOST_FAILURES:
-        return insist(lambda: _take_apart(catalog, claim))
+    if claim.deaths >= MAX_CRASHES or claim.failures >= MAX_FAILURES:
+        return retry_until_available(lambda: _take_apart(catalog, claim))
     start = time.perf_counter()
     with _held(catalog, claim):
         try:
@@ -76,9 +76,11 @@ def _prepare(resources: Resources, claim: Claim) -> list[Message]:
     outcomes = resources.prepare(options["tagger"], documents)
     pairs = list(zip(documents, outcomes, strict=True))
     candidates = {d.id: to_candidate(d, o) for d, o in pairs if isinstance(o, Prepared)}
-    letters = problem_letters("prepare", [o for o in outcomes if isinstance(o, InputError)])
+    letters = failures_of("prepare", [o for o in outcomes if isinstance(o, InputError)])
     metrics.through("prepare", len(candidates), len(letters))
-    ready = insist(lambda: resources.catalog.hand_on(claim, candidates, missing=missing, letters=letters))
+    ready = retry_until_available(
+        lambda: resources.catalog.advance(claim, candidates, missing=missing, letters=letters)
+    )
     return messages("encode", claim.collection, [claim.id] if ready else [])
 
 
@@ -95,14 +97,14 @@ def _encode(resources: Resources, claim: Claim) -> list[Message]:
         mined(d, e, chunk.bundle, claim.run, options["keyphrases"], chunk.ranker) for d, e in chunk.encoded
     ]
     written = write_chunk(engine, rows, same)
-    outcome = Outcome(
+    outcome = BatchOutcome(
         hashes=written.hashes,
         bundle=chunk.bundle,
         changed=sorted([*changed, *written.changed]),
         missing=sorted([*missing, *written.missing]),
-        letters=[*problem_letters("encode", chunk.not_encoded), *problem_letters("write", written.refused)],
+        letters=[*failures_of("encode", chunk.not_encoded), *failures_of("write", written.refused)],
     )
-    again = insist(lambda: resources.catalog.finish_batch(claim, outcome))
+    again = retry_until_available(lambda: resources.catalog.finish_batch(claim, outcome))
     if again is None:
         logger.warning("batch_lost", batch=claim.id)  # whoever has it writes the same
     return messages("prepare", claim.collection, again or [])
@@ -113,22 +115,22 @@ STEPS: dict[BatchState, Step] = {"prepare": _prepare, "encode": _encode}
 
 def _options(resources: Resources, claim: Claim) -> dict[str, Any]:
     """What the run was told: bundle, tagger, keyphrases. The worker's own settings do not count here."""
-    return dict(insist(lambda: resources.catalog.run(claim.run)).options)
+    return dict(retry_until_available(lambda: resources.catalog.run(claim.run)).options)
 
 
 # -- candidates ----------------------------------------------------------------------------------------------
 
 
-def to_candidate(document: Document, prepared: Prepared) -> Candidate:
+def to_candidate(document: Document, prepared: Prepared) -> BundleCandidate:
     """Offsets only: the text stays in the engine, and the normal form of a phrase can be made again."""
-    return Candidate(
+    return BundleCandidate(
         document.content_hash,
         tuple((s.start, s.end) for s in prepared.sentences),
         tuple((m.start, m.end) for m in prepared.mentions),
     )
 
 
-def to_prepared(document: Document, candidate: Candidate) -> Prepared:
+def to_prepared(document: Document, candidate: BundleCandidate) -> Prepared:
     """The other way round, for the same text."""
     return Prepared(
         tuple(Sentence(start, end) for start, end in candidate.sentences),
@@ -143,9 +145,9 @@ def to_prepared(document: Document, candidate: Candidate) -> Prepared:
 
 def _give_back(catalog: Catalog, claim: Claim, error: Exception, *, failed: bool) -> None:
     reason = str(error) if isinstance(error, IndexerError) else f"{type(error).__name__}: {error}"
-    delay = put_off(claim.tries)
+    delay = postpone(claim.tries)
     logger.warning("batch_put_off", batch=claim.id, seconds=round(delay, 1), reason=reason)
-    insist(lambda: catalog.release(claim, delay=delay, error=reason, failed=failed))
+    retry_until_available(lambda: catalog.release(claim, delay=delay, error=reason, failed=failed))
 
 
 def _take_apart(catalog: Catalog, claim: Claim) -> list[Message]:
@@ -156,12 +158,12 @@ def _take_apart(catalog: Catalog, claim: Claim) -> list[Message]:
     (id_,) = claim.ids
     entry = catalog.ledger(claim.collection, [id_]).get(id_)
     where = entry.source if entry and entry.source else id_
-    if claim.deaths >= MOST_DEATHS:
+    if claim.deaths >= MAX_CRASHES:
         reason = f"{where}: the worker process died of this document, {claim.deaths} times."
     else:
         reason = f"{where}: it failed {claim.failures} times: {claim.error}"
     logger.error("document_buried", id=id_, stage=claim.state, reason=reason)
-    catalog.finish_batch(claim, Outcome({}, "", letters=[Letter(where, claim.state, reason, id_)]))
+    catalog.finish_batch(claim, BatchOutcome({}, "", letters=[Failure(where, claim.state, reason, id_)]))
     return []
 
 

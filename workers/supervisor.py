@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from indexer.log import get_logger
-from workers.queues import Process
+from workers.queues import WorkerProcess
 
 COMMAND = (sys.executable, "-m", "workers.process")
-LOOK_EVERY = 0.2  # seconds
+POLL_INTERVAL_S = 0.2  # seconds
 HEALTHY = 30.0  # seconds that a process must have lived for the next one to be started at once
 FIRST_PAUSE = (
     0.5  # seconds before a process that died soon after its start is started anew; then twice as long
 )
-LONGEST_PAUSE = 30.0  # seconds before a process that dies again and again is started anew
+MAX_PAUSE_S = 30.0  # seconds before a process that dies again and again is started anew
 AT_ONCE = 2.0  # seconds in which a process ends that has nothing in hand
 FIRST_END = "Stops when what is in hand is finished. Ctrl-C again: it is given back, and done later."
 SECOND_END = "Gives back what is in hand."
@@ -37,10 +37,10 @@ logger = get_logger(__name__)
 
 
 @dataclass
-class _Place:
+class _Slot:
     """A process that is to be there."""
 
-    process: Process
+    process: WorkerProcess
     running: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     pause: float = 0.0  # seconds before it may start
@@ -58,13 +58,13 @@ class Supervisor:
 
     def __init__(
         self,
-        processes: Sequence[Process],
+        processes: Sequence[WorkerProcess],
         settings: Mapping[str, str],
         *,
         command: Sequence[str] = COMMAND,
         say: Callable[[str], object] = lambda sentence: None,
     ) -> None:
-        self._places = [_Place(process) for process in processes]
+        self._places = [_Slot(process) for process in processes]
         self._settings = settings
         self._command = command
         self._say = say
@@ -80,7 +80,7 @@ class Supervisor:
             number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)
         }
         try:
-            while not self._stop.wait(LOOK_EVERY):
+            while not self._stop.wait(POLL_INTERVAL_S):
                 for place in self._places:
                     self._look_after(place)
             self._end()
@@ -96,13 +96,13 @@ class Supervisor:
         self._signals += 1
         self._stop.set()
 
-    def _look_after(self, place: _Place) -> None:
+    def _look_after(self, place: _Slot) -> None:
         if place.running is not None and place.running.poll() is not None:
             self._note_end(place)
         if place.running is None and time.monotonic() - place.ended >= place.pause:
             self._start(place)
 
-    def _start(self, place: _Place) -> None:
+    def _start(self, place: _Slot) -> None:
         process = place.process
         environment = {**os.environ, **self._settings, **process.environment}
         place.running = subprocess.Popen(
@@ -112,11 +112,11 @@ class Supervisor:
         )
         place.started = time.monotonic()
 
-    def _note_end(self, place: _Place) -> None:
+    def _note_end(self, place: _Slot) -> None:
         code = place.running.returncode if place.running else 0
         lived = time.monotonic() - place.started
         place.running, place.ended = None, time.monotonic()
-        place.pause = 0.0 if lived > HEALTHY else min(max(FIRST_PAUSE, 2 * place.pause), LONGEST_PAUSE)
+        place.pause = 0.0 if lived > HEALTHY else min(max(FIRST_PAUSE, 2 * place.pause), MAX_PAUSE_S)
         logger.error(
             "worker_ended", name=place.process.name, status=code, lived=round(lived, 1), again_in=place.pause
         )
@@ -136,7 +136,7 @@ class Supervisor:
             if waits != said and time.monotonic() - start > AT_ONCE:  # who is idle has gone by then
                 self._say(waits)
                 said = waits
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_INTERVAL_S)
 
     def _running(self) -> dict[str, subprocess.Popen[bytes]]:
         """Those that have not ended, by name."""

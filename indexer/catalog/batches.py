@@ -26,27 +26,35 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, tu
 
 from indexer.catalog.database import now, storable
 from indexer.catalog.dead_letters import DeadLetters
-from indexer.catalog.entries import BATCH_STATES, BatchState, Candidate, Letter, Run, Waiting, Work
+from indexer.catalog.entries import (
+    BATCH_STATES,
+    BatchState,
+    BundleCandidate,
+    Failure,
+    Run,
+    WaitingBatches,
+    Work,
+)
 from indexer.catalog.ledger import Ledger
 from indexer.catalog.locks import is_stale, this_process
 from indexer.catalog.runs import Runs, new_run_id
 from indexer.catalog.tables import BatchRow as B
+from indexer.catalog.tables import DeadLetterRow as L
 from indexer.catalog.tables import DocumentRow as D
-from indexer.catalog.tables import LetterRow as L
 from indexer.catalog.tables import RunRow as R
 from indexer.log import get_logger
 
 
-def packed(candidates: Mapping[str, Candidate]) -> bytes:
+def packed(candidates: Mapping[str, BundleCandidate]) -> bytes:
     """Document id ► candidates, as bytes."""
     plain = {id_: [c.content_hash, c.sentences, c.mentions] for id_, c in candidates.items()}
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode("ascii"), level=1)
 
 
-def unpacked(data: bytes) -> dict[str, Candidate]:
+def unpacked(data: bytes) -> dict[str, BundleCandidate]:
     """The other way round."""
     return {
-        id_: Candidate(hash_, tuple(map(tuple, sentences)), tuple(map(tuple, mentions)))
+        id_: BundleCandidate(hash_, tuple(map(tuple, sentences)), tuple(map(tuple, mentions)))
         for id_, (hash_, sentences, mentions) in json.loads(zlib.decompress(data)).items()
     }
 
@@ -74,7 +82,7 @@ class Claim:
     run: str
     state: BatchState
     ids: tuple[str, ...]
-    candidates: Mapping[str, Candidate]  # by document; empty before `prepare`
+    candidates: Mapping[str, BundleCandidate]  # by document; empty before `prepare`
     deaths: int
     failures: int
     tries: int
@@ -83,7 +91,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchOutcome:
     """What became of the documents of a batch.
 
     Attributes:
@@ -98,7 +106,7 @@ class Outcome:
     bundle: str
     changed: Sequence[str] = ()
     missing: Sequence[str] = ()
-    letters: Sequence[Letter] = ()
+    letters: Sequence[Failure] = ()
 
 
 class Batches(Ledger, Runs, DeadLetters):
@@ -187,20 +195,20 @@ class Batches(Ledger, Runs, DeadLetters):
             statement = update(B).where(B.id == claim.id, B.token == claim.token)
             return connection.execute(statement.values(expires_at=until)).rowcount == 1
 
-    def hand_on(
+    def advance(
         self,
         claim: Claim,
-        candidates: Mapping[str, Candidate],
+        candidates: Mapping[str, BundleCandidate],
         *,
         missing: Sequence[str] = (),
-        letters: Sequence[Letter] = (),
+        letters: Sequence[Failure] = (),
     ) -> bool:
         """End `prepare`: leave the candidates for `encode`. A batch without any is finished.
 
         Returns:
             Whether there is something to encode. False, too, when the batch is another one's by now.
         """
-        outcome = Outcome({}, "", missing=missing, letters=letters)
+        outcome = BatchOutcome({}, "", missing=missing, letters=letters)
         with self._writing() as connection:
             if not candidates:
                 self._finish(connection, claim, outcome)
@@ -212,7 +220,7 @@ class Batches(Ledger, Runs, DeadLetters):
             self._settle(connection, claim, outcome, mined=0)
         return True
 
-    def finish_batch(self, claim: Claim, outcome: Outcome) -> list[str] | None:
+    def finish_batch(self, claim: Claim, outcome: BatchOutcome) -> list[str] | None:
         """End `encode`: the batch goes, the ledger says what was mined, and dead letters are kept; all or nothing.
 
         Returns:
@@ -251,7 +259,7 @@ class Batches(Ledger, Runs, DeadLetters):
                 return []
             return self._add(connection, claim.collection, claim.run, [[id_] for id_ in claim.ids])
 
-    def _finish(self, connection: Connection, claim: Claim, outcome: Outcome) -> list[str] | None:
+    def _finish(self, connection: Connection, claim: Claim, outcome: BatchOutcome) -> list[str] | None:
         gone = connection.execute(delete(B).where(B.id == claim.id, B.token == claim.token))
         if gone.rowcount == 0:
             return None
@@ -270,10 +278,10 @@ class Batches(Ledger, Runs, DeadLetters):
             connection, claim.collection, claim.run, [outcome.changed] if outcome.changed else []
         )
 
-    def _settle(self, connection: Connection, claim: Claim, outcome: Outcome, *, mined: int) -> None:
+    def _settle(self, connection: Connection, claim: Claim, outcome: BatchOutcome, *, mined: int) -> None:
         """Forget what is missing, bury what failed, and add it all to what the run has done so far."""
         self._forget(connection, claim.collection, outcome.missing)
-        self._bury(connection, claim.collection, outcome.letters)
+        self._dead_letter(connection, claim.collection, outcome.letters)
         row = connection.execute(select(R.counts).where(R.id == claim.run).with_for_update()).first()
         counts: dict[str, Any] = dict(row.counts) if row else {}
         counts["mined"] = counts.get("mined", 0) + mined
@@ -284,14 +292,17 @@ class Batches(Ledger, Runs, DeadLetters):
 
     # -- looking after -------------------------------------------------------------------------------------
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingBatches]:
         """The batches that could be worked on now and that nobody holds, those first that were not sent for longest."""
         with self._reading() as connection:
             at = self._clock(connection)
             rows = [row for row in connection.execute(_brief()) if _is_free(row, at) and _is_due(row, at)]
         rows.sort(key=lambda row: (row.sent_at is not None, row.sent_at or at, row.id))
         ages = [(at - row.sent_at).total_seconds() if row.sent_at else None for row in rows]
-        return [Waiting(row.id, row.collection, row.state, age) for row, age in zip(rows, ages, strict=True)]
+        return [
+            WaitingBatches(row.id, row.collection, row.state, age)
+            for row, age in zip(rows, ages, strict=True)
+        ]
 
     def mark_sent(self, ids: Iterable[str]) -> None:
         """Note that the messages of these batches were sent now."""

@@ -9,21 +9,21 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select, text, update
 
 from indexer.catalog.database import Database, chunks, now, storable
-from indexer.catalog.entries import MINING, STAGES, DeadLetter, Letter, Stage
+from indexer.catalog.entries import MINING, STAGES, DeadLetter, Failure, Stage
 from indexer.catalog.ledger import Roots
-from indexer.catalog.tables import LetterRow as L
+from indexer.catalog.tables import DeadLetterRow as L
 
 COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L.last_at, L.row)
 
 
 class DeadLetters(Database):
-    def bury(self, collection: str, letters: Iterable[Letter]) -> None:
+    def dead_letter(self, collection: str, letters: Iterable[Failure]) -> None:
         """Keep what could not be processed. The same failure again is one more attempt."""
         for some in chunks(letters):
             with self._writing() as connection:
-                self._bury(connection, collection, some)
+                self._dead_letter(connection, collection, some)
 
-    def _bury(self, connection: Connection, collection: str, letters: Sequence[Letter]) -> None:
+    def _dead_letter(self, connection: Connection, collection: str, letters: Sequence[Failure]) -> None:
         statement = self._insert(L)
         statement = statement.on_conflict_do_update(
             index_elements=["collection", "source", "document_id", "stage"],

@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Letter:
+class Failure:
     """A document, or a place in a file, that could not be processed: to be buried."""
 
     source: str
@@ -94,7 +94,7 @@ class TopicEntry:
     label: str
     phrases: tuple[str, ...] = ()  # leading phrases, best first
     size: int = 0  # documents that have it
-    named_by_hand: bool = False
+    label_locked: bool = False
     state: TopicState = "live"
     born_run: str = ""
     retired_run: str = ""
@@ -153,7 +153,7 @@ class BundleEntry:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BundleCandidate:
     """Sentences and candidate phrases of a document: ranges of its content, and no text."""
 
     content_hash: str  # of the text that the ranges count in
@@ -162,7 +162,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingBatches:
     """A batch that nobody works on, and how many seconds ago its message was sent; None: never."""
 
     id: str

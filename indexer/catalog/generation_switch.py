@@ -3,7 +3,7 @@
 The documents of the live generation stand in the ledger under the collection's own name, those of any other one under
 ``NAME@NUMBER``: of one that is being made, and of one that was live and can be again.
 
-A switch needs two steps, because the engine's is one and the catalog's another. `plan_turn` writes down what the second
+A switch needs two steps, because the engine's is one and the catalog's another. `plan_switch` writes down what the second
 will need, the engine switches, `turn` does it. Killed in between, the engine is ahead of the catalog: that can be seen.
 """
 
@@ -29,14 +29,14 @@ def ledger_of(collection: str, number: int) -> str:
     return f"{collection}@{number}"
 
 
-class Turns(Ledger, Fits):
+class GenerationSwitch(Ledger, Fits):
     def generations(self, collection: str) -> dict[int, GenerationEntry]:
         """What is known of generations, by number. Nothing, before the first one was replaced."""
         query = select(*ENTRY).where(G.collection == collection).order_by(G.number)
         with self._reading() as connection:
             return {row.number: GenerationEntry(*row) for row in connection.execute(query)}
 
-    def plan_turn(self, collection: str, leaving: int, to: int, *, fit: str, run: str) -> None:
+    def plan_switch(self, collection: str, leaving: int, to: int, *, fit: str, run: str) -> None:
         """Write down that generation `to` is about to take over from `leaving`; nothing changes by that.
 
         Args:

@@ -8,10 +8,10 @@ from typing import Self
 from indexer.catalog.batches import Batches
 from indexer.catalog.bundles import Bundles
 from indexer.catalog.database import open_engine
-from indexer.catalog.generation_switch import Turns
+from indexer.catalog.generation_switch import GenerationSwitch
 
 
-class Catalog(Batches, Turns, Bundles):
+class Catalog(Batches, GenerationSwitch, Bundles):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
     Errors are CatalogError, and NotFound where one thing is asked for by name.

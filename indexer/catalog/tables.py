@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0004"  # the newest file in migrations/versions
+SCHEMA = "0005"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point everywhere, as Python does, whatever the locale of the database.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -139,7 +139,7 @@ class TopicRow(Base):
     id: Mapped[str] = mapped_column(Key, primary_key=True)
     number: Mapped[int]
     label: Mapped[str]
-    named_by_hand: Mapped[bool]
+    label_locked: Mapped[bool]
     state: Mapped[str]
     born_run: Mapped[str]
     retired_run: Mapped[str]
@@ -211,7 +211,7 @@ class GenerationRow(Base):
     run: Mapped[str] = mapped_column(Key)
 
 
-class LetterRow(Base):
+class DeadLetterRow(Base):
     __tablename__ = "dead_letters"
     __table_args__ = (
         _one_of("stage", STAGES),

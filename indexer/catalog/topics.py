@@ -74,7 +74,7 @@ class Topics(Database):
             connection.execute(
                 update(T)
                 .where(T.collection == collection, T.id == id)
-                .values(label=name, named_by_hand=by_hand)
+                .values(label=name, label_locked=by_hand)
             )
             renamed = LineageEntry("", None, id, "renamed")
             connection.execute(insert(L), self._lineage_rows(connection, collection, [renamed]))
@@ -151,8 +151,8 @@ class Topics(Database):
         statement = statement.on_conflict_do_update(
             index_elements=["collection", "id"],
             set_={
-                "label": case((T.named_by_hand, T.label), else_=new.label),
-                "named_by_hand": case((T.named_by_hand, True), else_=new.named_by_hand),
+                "label": case((T.label_locked, T.label), else_=new.label),
+                "label_locked": case((T.label_locked, True), else_=new.label_locked),
                 **{
                     name: new[name]
                     for name in ("number", "state", "born_run", "retired_run", "phrases", "size")

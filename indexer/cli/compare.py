@@ -10,7 +10,7 @@ import click
 
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, limit_option
-from indexer.cli.options import Topics
+from indexer.cli.options import TopicsParam
 from indexer.cli.output import (
     bold,
     print_json,
@@ -22,14 +22,14 @@ from indexer.export import serialize
 from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
-    from trainer.evaluation.choices import Outcome
+    from trainer.evaluation.choices import ChoiceResult
 
 KEYPHRASES, ABSENT = 5, 3  # of each document: in its text, and not in it
 
 
 @command()
 @data_option("Documents, as for indexer index.")
-@click.option("--topics", "finders", type=Topics(), multiple=True, metavar="N|FINDER",
+@click.option("--topics", "finders", type=TopicsParam(), multiple=True, metavar="N|FINDER",
               help="A way to find topics, as for indexer index; may be repeated.  [default: every finder]")  # fmt: skip
 @click.option("--with", "bundles", multiple=True, metavar="BUNDLE",
               help="An encoder; may be repeated.  [default: that of --bundle]")  # fmt: skip
@@ -60,7 +60,7 @@ def compare(
       indexer compare --data articles.jsonl --limit 600
       indexer compare --data articles.jsonl --topics clusters:10 --topics documents:10 --with minilm-base
     """
-    from indexer.topics.models.registry import FINDERS
+    from indexer.topics.models.registry import TOPIC_MODELS
     from trainer.evaluation.choices import outcomes
     from trainer.evaluation.documents import read_documents
 
@@ -68,11 +68,11 @@ def compare(
     documents = read_documents(data, limit)
     step = max(1, len(documents) // shown)
     ids = [document.id for document in documents[::step][:shown]]
-    found: list[Outcome] = []
+    found: list[ChoiceResult] = []
     with working(app, resumable=False) as progress:
         for bundle in bundles or (settings.bundle,):
             with app.aside(settings.model_copy(update={"bundle": bundle})) as collection:
-                ways = finders or tuple(FINDERS)
+                ways = finders or tuple(TOPIC_MODELS)
                 found += outcomes(collection, bundle, documents, ways, ids, progress=progress)
     if as_json:
         print_json([_as_json(outcome) for outcome in found])
@@ -85,7 +85,7 @@ def compare(
         say("\n[keyphrase]: not in the text")
 
 
-def _mined(outcome: Outcome, at: int) -> list[str]:
+def _mined(outcome: ChoiceResult, at: int) -> list[str]:
     """Topics of a document, then its best keyphrases, then those that are not in its text in brackets."""
     stored = outcome.documents[at]
     topics = [f"# {label}" for label in outcome.labels(stored)] or ["# none"]
@@ -94,7 +94,7 @@ def _mined(outcome: Outcome, at: int) -> list[str]:
     return [*topics, *present[:KEYPHRASES], *absent[:ABSENT]]
 
 
-def _side_by_side(found: list[Outcome], columns: list[list[str]]) -> str:
+def _side_by_side(found: list[ChoiceResult], columns: list[list[str]]) -> str:
     """One column for each choice, its name above it."""
     several = len({outcome.bundle for outcome in found}) > 1
     head = [f"{outcome.finder}, {outcome.bundle}" if several else outcome.finder for outcome in found]
@@ -102,7 +102,7 @@ def _side_by_side(found: list[Outcome], columns: list[list[str]]) -> str:
     return table(rows, head=head)
 
 
-def _as_json(outcome: Outcome) -> dict[str, Any]:
+def _as_json(outcome: ChoiceResult) -> dict[str, Any]:
     labels = serialize.labels_of(outcome.topics)
     return {
         "bundle": outcome.bundle,

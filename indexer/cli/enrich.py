@@ -16,7 +16,7 @@ from indexer.export.formatting import count, duration
 if TYPE_CHECKING:
     from indexer.runs.enrich import EnrichReport
 
-LOOK_EVERY = 30.0  # seconds
+POLL_INTERVAL_S = 30.0  # seconds
 
 
 @command()
@@ -32,7 +32,7 @@ LOOK_EVERY = 30.0  # seconds
 @click.option("--throttle", type=click.FloatRange(min=0, min_open=True), metavar="N",
               help="Write to at most so many documents a second.")  # fmt: skip
 @click.option("--watch", is_flag=True, help="Go on, and keep up with new, changed and deleted documents.")
-@click.option("--every", type=click.FloatRange(min=0.1), default=LOOK_EVERY, show_default=True, metavar="SECONDS",
+@click.option("--every", type=click.FloatRange(min=0.1), default=POLL_INTERVAL_S, show_default=True, metavar="SECONDS",
               help="How often --watch looks.")  # fmt: skip
 @click.option("--undo", is_flag=True, help="Take back what was added, and empty the collection.")
 @json_option

@@ -50,7 +50,7 @@ def _filters(
     ]
 
 
-class Topics(click.ParamType):  # type: ignore[type-arg]
+class TopicsParam(click.ParamType):  # type: ignore[type-arg]
     """How many topics, by which finder, or both."""
 
     name = "topics"
@@ -58,17 +58,17 @@ class Topics(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         # Imported here: the help must not wait for numpy.
         from indexer.errors import SettingsError
-        from indexer.topics.models.registry import Asked
+        from indexer.topics.models.registry import TopicRequest
 
         try:
-            Asked.read(value)
+            TopicRequest.read(value)
         except SettingsError as error:
             self.fail(str(error), param, ctx)
         return str(value)
 
 
 topics_option = click.option(
-    "--topics", type=Topics(), metavar="N|FINDER",
+    "--topics", type=TopicsParam(), metavar="N|FINDER",
     help="About how many topics to find (40), by which finder (clusters, pntm, documents), or both (pntm:40).  "
     "[default: as many as suit the texts]",
 )  # fmt: skip

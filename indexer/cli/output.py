@@ -190,11 +190,11 @@ def working(app: App, *, resumable: bool = True, lines: bool = False) -> Iterato
     """
     app.resumable = resumable
     if not sys.stderr.isatty():
-        from indexer.cli.progress import Lines
+        from indexer.cli.progress import ProgressLines
         from indexer.protocols import no_progress
 
         if lines:
-            with Lines() as progress:
+            with ProgressLines() as progress:
                 yield progress
         else:
             yield no_progress

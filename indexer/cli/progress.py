@@ -147,7 +147,7 @@ NAMES = {
 }
 
 
-class Lines:
+class ProgressLines:
     """Implements `indexer.protocols.Progress`: a line when a stage begins, and each minute that it lasts.
 
     Some stages tell nothing while they last: a thread says that they do. Close it, or use it in a `with` block.

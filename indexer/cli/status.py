@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
 FINISHING = "all is mined; keyphrases, topics and phrase rows follow"
-WATCH_EVERY = 2.0  # seconds
+POLL_INTERVAL_S = 2.0  # seconds
 COUNTS_SHOWN = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 
 
@@ -68,7 +68,7 @@ def status(app: App, dead: bool, watch: bool, as_json: bool) -> None:
         if as_json:
             print_json([asdict(letter) for letter in letters])
         else:
-            say(rendered_letters(letters) or "no dead letters")
+            say(rendered_dead_letters(letters) or "no dead letters")
     elif as_json:
         print_json({**asdict(found), "home": str(home)})
     else:
@@ -191,7 +191,7 @@ def _watch(app: App, collection: Collection) -> None:
         for warning in sorted(warnings - told):
             click.echo(warning, err=True)
         told |= warnings
-        time.sleep(WATCH_EVERY)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _took(run: Run) -> str:
@@ -209,7 +209,7 @@ def _done(run: Run) -> str:
     return ", ".join(shown) or ("nothing changed" if run.state == "finished" else "")
 
 
-def rendered_letters(letters: Sequence[DeadLetter]) -> str:
+def rendered_dead_letters(letters: Sequence[DeadLetter]) -> str:
     """Dead letters, one on a line; the reason begins with FILE:LINE where that is known, the line with its number."""
     return table(
         [_letter(letter) for letter in letters],

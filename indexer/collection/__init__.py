@@ -20,21 +20,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.catalog.entries import STAGES, TAKING_IN, Letter, Run, Stage
-from indexer.collection.base import on_live_vectors
+from indexer.catalog.entries import STAGES, TAKING_IN, Failure, Run, Stage
+from indexer.collection.base import on_live_generation
 from indexer.collection.status import State
 from indexer.errors import InputError, NotFound, QueryError
 from indexer.pipeline.finalize import Finisher
-from indexer.pipeline.next_generation import settle
+from indexer.pipeline.next_generation import complete_switch
 from indexer.pipeline.run import Pipeline, RunReport
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers import ReadOptions
 from indexer.readers.source import shown
 from indexer.records import Topic
 from indexer.runs.index import (
-    Again,
+    RetryRequest,
+    RunOptions,
     SourceRun,
-    Wanted,
     check_live,
     recorded,
 )
@@ -46,10 +46,10 @@ from indexer.runs.rollback import (
     Switched,
     nobody,
 )
-from indexer.runs.uploads import Posted, Waiting
+from indexer.runs.uploads import Upload, Uploads
 from indexer.topics.history import is_address
 from indexer.topics.labels import label_of
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.user_index import EnrichOptions
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from indexer.runs.enrich_watch import Enriching
     from trainer.retrain.report import RetrainOptions, RetrainReport
     from trainer.retrain.run import Retrainer
-    from workers.pool import Crew
+    from workers.pool import CeleryWorkerPool
 
 TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
-MOST_DEATHS = 3  # of processes that store what was posted, before it is given up
-MOST_IDS = 100  # of deleted documents, that the catalog keeps
+MAX_CRASHES = 3  # of processes that store what was posted, before it is given up
+MAX_IDS = 100  # of deleted documents, that the catalog keeps
 PAST_RUNS = 1_000  # that are looked through: years of nights
 
 
@@ -70,7 +70,7 @@ class Collection(State):
 
     # -- indexing -------------------------------------------------------------------------------------------
 
-    @on_live_vectors
+    @on_live_generation
     def index(
         self,
         sources: Sequence[str | Path],
@@ -94,30 +94,30 @@ class Collection(State):
             workers: Let workers do the mining, when the settings name a broker.
             wait: Until the workers are through; otherwise a maintaining worker finishes the run.
         """
-        wanted = Wanted(topics, refit, delete_missing)
+        wanted = RunOptions(topics, refit, delete_missing)
         run = self._source_run("index", workers, progress)
         return run.run(sources, options, wanted, wait=wait, progress=progress)
 
-    @on_live_vectors
+    @on_live_generation
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
         """Do again what stands in the dead letters; what succeeds leaves them."""
-        again = Again.of(self.catalog.dead(self.name), self.posted)
+        again = RetryRequest.of(self.catalog.dead(self.name), self.posted)
         run = self._source_run("retry", workers, progress)
         around = self._tidying()
         report = run.run(list(again.letters), ReadOptions(), again=again, around=around, progress=progress)
         report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
         return report
 
-    @on_live_vectors
+    @on_live_generation
     def index_posted(
-        self, waiting: Waiting, *, wait: bool = True, progress: Progress = no_progress
+        self, waiting: Upload, *, wait: bool = True, progress: Progress = no_progress
     ) -> RunReport:
         """Index what was posted; see `indexer.runs.uploads`. An upload replaces the earlier one of its name.
 
         Raises:
             NotFound: Another process has done it.
         """
-        wanted = Wanted(delete_missing=waiting.is_upload)
+        wanted = RunOptions(delete_missing=waiting.is_upload)
         run = self._source_run("index", True, progress)
         around = self._storing(waiting)
         return run.run(
@@ -125,7 +125,7 @@ class Collection(State):
             names=self.posted.names(waiting), around=around, wait=wait, progress=progress,
         )  # fmt: skip
 
-    @on_live_vectors
+    @on_live_generation
     def delete(self, ids: Sequence[str], *, progress: Progress = no_progress) -> RunReport:
         """Take documents out, and what was mined from them; topics and phrases follow.
 
@@ -137,11 +137,11 @@ class Collection(State):
         """
         wanted = list(dict.fromkeys(ids))
         with self.catalog.lock(self.name, "indexer delete") as lock:
-            settle(self.settings, self.catalog)
+            complete_switch(self.settings, self.catalog)
             check_live(self.engine)
             self._check_there(wanted)
             report = RunReport(
-                run=self.catalog.start_run(self.name, "delete", {"ids": wanted[:MOST_IDS]}, lock=lock)
+                run=self.catalog.start_run(self.name, "delete", {"ids": wanted[:MAX_IDS]}, lock=lock)
             )
             pipeline = self._pipeline(progress)
             with self.engine.patient(), recorded(self.catalog, report):
@@ -173,25 +173,25 @@ class Collection(State):
         return self.catalog.dismiss(self.name, ids=ids, stages=stages)
 
     @property
-    def posted(self) -> Posted:
+    def posted(self) -> Uploads:
         """What requests have posted, and where it lies."""
-        return Posted(self.settings.home, self.name)
+        return Uploads(self.settings.home, self.name)
 
     @contextmanager
-    def _storing(self, waiting: Waiting) -> Iterator[None]:
+    def _storing(self, waiting: Upload) -> Iterator[None]:
         posted = self.posted
         with self._tidying():
             deaths = posted.deaths(waiting)
-            if deaths >= MOST_DEATHS:
+            if deaths >= MAX_CRASHES:
                 raise self._given_up(waiting, deaths)
             with posted.placed(waiting):
                 yield
 
-    def _given_up(self, waiting: Waiting, deaths: int) -> InputError:
+    def _given_up(self, waiting: Upload, deaths: int) -> InputError:
         """Make a dead letter of what ends every process that reads it; its copy stays, to be tried again when asked."""
         reason = f"the program ended while it was stored, {deaths} times, and was not told to."
         self.posted.put(waiting)
-        self.catalog.bury(self.name, [Letter(shown(waiting.place), "read", reason)])
+        self.catalog.dead_letter(self.name, [Failure(shown(waiting.place), "read", reason)])
         self.posted.drop(waiting)
         return InputError(
             f"{self.posted.called(shown(waiting.place))}: {reason}",
@@ -205,17 +205,17 @@ class Collection(State):
         self.posted.tidy(letter.source for letter in letters if letter.stage in TAKING_IN)
 
     def _source_run(self, kind: str, workers: bool, progress: Progress) -> SourceRun:
-        crew = self._crew() if workers and self.settings.broker else None
+        crew = self._worker_pool() if workers and self.settings.broker else None
         return SourceRun(kind, self.settings, self._pipeline(progress), crew)
 
-    def _crew(self) -> Crew:
-        from workers.pool import Crew
+    def _worker_pool(self) -> CeleryWorkerPool:
+        from workers.pool import CeleryWorkerPool
 
-        return Crew(self.settings, self.catalog)
+        return CeleryWorkerPool(self.settings, self.catalog)
 
     # -- somebody else's index ------------------------------------------------------------------------------
 
-    @on_live_vectors
+    @on_live_generation
     def enrich(
         self,
         index: str,
@@ -237,7 +237,7 @@ class Collection(State):
             SettingsError: The engine is not Elasticsearch.
             NotFound, MappingMismatch, EngineForbidden: The index cannot be enriched; see `UserIndex.open`.
         """
-        Asked.read(topics)
+        TopicRequest.read(topics)
         return self._enriching(index, options, progress).all(topics, refit=refit)
 
     def watch(
@@ -262,7 +262,7 @@ class Collection(State):
         """
         return self._enriching(index, options, progress).watch(every, pause)
 
-    @on_live_vectors
+    @on_live_generation
     def undo_enrich(self, index: str, options: EnrichOptions, *, progress: Progress = no_progress) -> int:
         """Take back from the documents of an index what `enrich` added, and empty this collection.
 
@@ -305,7 +305,7 @@ class Collection(State):
 
     # -- topics ---------------------------------------------------------------------------------------------
 
-    @on_live_vectors
+    @on_live_generation
     def rename_topic(self, name: str, label: str) -> Topic:
         """Give a topic a name by hand; it stays through every later run.
 
@@ -323,7 +323,7 @@ class Collection(State):
             )
         return self._name_topic(name, lambda topic: label, by_hand=True)
 
-    @on_live_vectors
+    @on_live_generation
     def unname_topic(self, name: str) -> Topic:
         """Take back the name that was given to a topic by hand: it is called after its leading phrase again.
 
@@ -335,12 +335,12 @@ class Collection(State):
 
     def _name_topic(self, name: str, label_for: Callable[[Topic], str], *, by_hand: bool) -> Topic:
         with self.catalog.lock(self.name, "indexer topics rename"):
-            settle(self.settings, self.catalog)
+            complete_switch(self.settings, self.catalog)
             check_live(self.engine)
             id_ = self.topic_id(name)
             topics = self.engine.topics()
             before = next(topic for topic in topics if topic.id == id_)
-            if not by_hand and not before.named_by_hand:
+            if not by_hand and not before.label_locked:
                 return before
             label = label_for(before)
             if other := _another(topics, id_, label):
@@ -351,11 +351,11 @@ class Collection(State):
                     other=other.id,
                 )
             self.catalog.rename_topic(self.name, id_, label, by_hand=by_hand)
-            renamed = replace(before, label=label, named_by_hand=by_hand)
+            renamed = replace(before, label=label, label_locked=by_hand)
             self.engine.write_topics([renamed if topic.id == id_ else topic for topic in topics])
         return renamed
 
-    @on_live_vectors
+    @on_live_generation
     def merge_topics(
         self, into: str, others: Sequence[str], *, progress: Progress = no_progress
     ) -> tuple[Topic, int]:
@@ -369,7 +369,7 @@ class Collection(State):
         if not sources:
             raise QueryError("Name at least one other topic to merge.")
         with self.catalog.lock(self.name, "indexer topics merge") as lock:
-            settle(self.settings, self.catalog)
+            complete_switch(self.settings, self.catalog)
             check_live(self.engine)
             run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
             finisher = Finisher(
@@ -388,7 +388,7 @@ class Collection(State):
 
     # -- retraining -----------------------------------------------------------------------------------------
 
-    @on_live_vectors
+    @on_live_generation
     def retrain(self, options: RetrainOptions, *, progress: Progress = no_progress) -> RetrainReport:
         """Adapt the encoder to this collection, and let it take over if it is better; see `trainer.retrain.run`.
 
@@ -397,13 +397,13 @@ class Collection(State):
         with self._retrainer(progress) as retrainer:
             return retrainer.run(options)
 
-    @on_live_vectors
+    @on_live_generation
     def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
         """See whether there is something to do, and record it for workers; see `workers.retrain_tasks`."""
         with self._retrainer(no_progress) as retrainer:
             return retrainer.begin(options)
 
-    @on_live_vectors
+    @on_live_generation
     def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
         """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
         with self._retrainer(progress) as retrainer:

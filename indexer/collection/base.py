@@ -18,14 +18,14 @@ from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.text.pool import preparer_here
 
-LOOK_EVERY = 1.0  # seconds between two looks whether another generation has taken over
+POLL_INTERVAL_S = 1.0  # seconds between two looks whether another generation has taken over
 
 Own = TypeVar("Own", bound="Opened")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def on_live_vectors(method: Callable[Concatenate[Own, P], T]) -> Callable[Concatenate[Own, P], T]:
+def on_live_generation(method: Callable[Concatenate[Own, P], T]) -> Callable[Concatenate[Own, P], T]:
     """For methods whose vectors must be of the live generation's encoder: done again when another one takes over."""
 
     @wraps(method)
@@ -76,7 +76,7 @@ class Opened:
     @property
     def engine(self) -> Engine:
         """Reads and writes the live generation."""
-        if time.monotonic() - self._looked > LOOK_EVERY:
+        if time.monotonic() - self._looked > POLL_INTERVAL_S:
             self._looked = time.monotonic()
             if self._engine.superseded():
                 self._open_again()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from indexer.collection.base import Opened, on_live_vectors
+from indexer.collection.base import Opened, on_live_generation
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
@@ -39,7 +39,7 @@ class Reading(Opened):
 
     # -- searching ------------------------------------------------------------------------------------------
 
-    @on_live_vectors
+    @on_live_generation
     def search(
         self,
         query: str,
@@ -70,7 +70,7 @@ class Reading(Opened):
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
         return results
 
-    @on_live_vectors
+    @on_live_generation
     def scan(self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = ()) -> Iterator[Hit]:
         """All documents that `search` lists on its pages, for export; see `indexer.search.search.scan`."""
         self.check_filters(filters)
@@ -164,7 +164,7 @@ class Reading(Opened):
         ids = [id_ for name in named for id_ in self._topic_ids(str(name))]
         return Filter("topic", condition.operator, ids[0] if len(ids) == 1 else ids)
 
-    @on_live_vectors
+    @on_live_generation
     def reasons(self, results: SearchResults) -> dict[str, list[Reason]]:
         """Why each hit was found: document id ► its phrases that have a word of the query or are near it."""
         vector = None
@@ -174,14 +174,14 @@ class Reading(Opened):
 
     # -- phrases --------------------------------------------------------------------------------------------
 
-    @on_live_vectors
+    @on_live_generation
     def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         """Phrases of the collection by likeness of meaning, without context."""
         if not any(c.isalnum() for c in phrase):
             raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
         return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
 
-    @on_live_vectors
+    @on_live_generation
     def phrases_in(
         self, text: str, *, limit: int = 10, filters: Sequence[Filter] = ()
     ) -> list[tuple[MentionRow, float]]:
@@ -283,7 +283,7 @@ class Reading(Opened):
             topic=topics[id_],
             others=tuple(topics[other] for other in others),
             documents=tuple(self.engine.documents(leading.ids)),
-            special=tuple(self.engine.special_keyphrases((Filter("topic", "=", id_),))),
+            special=tuple(self.engine.significant_keyphrases((Filter("topic", "=", id_),))),
             history=self.topic_history(id_),
         )
 

@@ -27,8 +27,10 @@ from indexer.records import (
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 MOSTLY = 0.5  # weight of a topic from which on a document is mostly about it
-FEWEST = 2  # documents that a special keyphrase stands in, at least
-LONGEST_VALUE = 1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
+MIN_DOCUMENTS = 2  # documents that a special keyphrase stands in, at least
+MAX_VALUE_LENGTH = (
+    1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class SearchAnswer:
 
 
 @dataclass(frozen=True)
-class Special:
+class SignificantKeyphrase:
     """A keyphrase that is more frequent in some documents than in all."""
 
     keyphrase: str
@@ -336,7 +338,9 @@ class Engine(Protocol):
         """
         ...
 
-    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+    def significant_keyphrases(
+        self, filters: tuple[Filter, ...], *, limit: int = 10
+    ) -> list[SignificantKeyphrase]:
         """What is special about the mined documents under the filters: keyphrases that are more frequent there.
 
         Most telling first; equal ones by number of documents, then by text without case. Those of a single document tell

@@ -56,7 +56,7 @@ def read_number(text: str) -> float | int | None:
     return value.number if value else None
 
 
-LONGEST = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
+MAX_LENGTH = 200_000_000  # characters of a title or text; SQLite takes 10^9 bytes to a row
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
@@ -99,8 +99,8 @@ def unstorable(document: Document) -> str:
         "source": document.source,
     }
     for name, content in parts.items():
-        if len(content) > LONGEST:
-            return f"{name} has {len(content):,} characters, more than {LONGEST:,}"
+        if len(content) > MAX_LENGTH:
+            return f"{name} has {len(content):,} characters, more than {MAX_LENGTH:,}"
         reason = unencodable(content)
         if reason:
             return f"{name} has {reason}"

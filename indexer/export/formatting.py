@@ -116,7 +116,7 @@ def _named(clauses: Sequence[Clause]) -> str:
     return {"word": "the word", "phrase": "the phrase", "prefix": "a word that begins so"}[clauses[0].kind]
 
 
-def told(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
+def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
     """What happened to a topic, one sentence for each event; without those of merges that left it as it was."""
     topic_id = history.entry.id
     went_on = {event.entry.run for event in history.events if event.entry.kind == "kept"}
@@ -131,7 +131,7 @@ def told(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
         likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
         if entry.kind == "renamed":
             what = f"named '{entry.label}'" if entry.label else "named by hand"
-            if event is last_named and not history.entry.named_by_hand:
+            if event is last_named and not history.entry.label_locked:
                 what = "name taken back"
         elif entry.kind == "kept":
             what = "came back" if gone else "kept"

@@ -17,7 +17,7 @@ Kind = Literal["truth", "whole", "long", "number", "list", "text"]
 AT_ONCE = 500  # rows
 IN_MEMORY = 8_000_000  # bytes of rows, or of a file, that are kept while it is being made
 EXACT = 2**53  # up to here, every whole number is a float too
-LONGEST = 2**63
+MAX_LENGTH = 2**63
 
 
 def write(rows: Iterable[Row], columns: Sequence[str], own: Sequence[str]) -> Iterator[bytes]:
@@ -60,7 +60,7 @@ def _kind(value: Any) -> Kind:
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int):
-        fits = -LONGEST <= value < LONGEST
+        fits = -MAX_LENGTH <= value < MAX_LENGTH
         return "whole" if abs(value) <= EXACT else "long" if fits else "text"
     if isinstance(value, float):
         return "number"
@@ -90,7 +90,7 @@ def _known(name: str) -> pyarrow.DataType:
         return pyarrow.int64()
     if name in ("score", "weight", "share_lately", "share_before", "growth"):
         return pyarrow.float64()
-    return pyarrow.bool_() if name in ("named_by_hand", "clear") else pyarrow.string()
+    return pyarrow.bool_() if name in ("label_locked", "clear") else pyarrow.string()
 
 
 def _text(value: Any) -> str | None:

@@ -75,7 +75,7 @@ def topic(of: Topic) -> dict[str, Any]:
         "label": of.label,
         "documents": of.size,
         "phrases": list(of.phrases),
-        "named_by_hand": of.named_by_hand,
+        "label_locked": of.label_locked,
     }
 
 

@@ -19,16 +19,16 @@ from indexer.records import Document, Keyphrase, MentionRow, StoredDocument, phr
 from indexer.text import normal_form, stemmed
 
 POOL = 200  # candidates that are ranked for a document
-MOST = 20_000  # keyphrases of a vocabulary, the most frequent ones
-LEAST = 2  # documents that have a keyphrase before others may get it
-LONGEST = 4  # words of a recombined phrase
+MAX_COUNT = 20_000  # keyphrases of a vocabulary, the most frequent ones
+MIN_EXAMPLES = 2  # documents that have a keyphrase before others may get it
+MAX_LENGTH = 4  # words of a recombined phrase
 ABSENT_CLUES = ("documents", "shared", "title", "head", "often", "near", "recombined", "one", "two", "more")
 THRESHOLD = 0.5  # of `DualEncoder.scores`
 _OF = re.compile(r"\s+(?:of|for|in)\s+(?:the\s+|an?\s+)?")
 
 
 def vocabulary_of(documents: Iterable[tuple[StoredDocument, Sequence[MentionRow]]]) -> Vocabulary:
-    """Keyphrases that at least `LEAST` documents have, the most frequent first."""
+    """Keyphrases that at least `MIN_EXAMPLES` documents have, the most frequent first."""
     texts: dict[str, str] = {}
     counts: dict[str, int] = {}
     phrases: dict[str, Floats] = {}
@@ -45,7 +45,9 @@ def vocabulary_of(documents: Iterable[tuple[StoredDocument, Sequence[MentionRow]
             counts[stem] = counts.get(stem, 0) + 1
             phrases[stem] = phrases.get(stem, np.zeros_like(vector)) + vector
             sums[stem] = sums.get(stem, np.zeros_like(vector)) + stored.vector
-    stems = sorted((s for s in counts if counts[s] >= LEAST), key=lambda s: (-counts[s], s))[:MOST]
+    stems = sorted((s for s in counts if counts[s] >= MIN_EXAMPLES), key=lambda s: (-counts[s], s))[
+        :MAX_COUNT
+    ]
     return vocabulary(
         [texts[s] for s in stems],
         stems,
@@ -206,5 +208,5 @@ def recombined(document: Document, rows: Sequence[MentionRow]) -> Iterator[Recom
         for (_, end, first), (start, _, second) in pairwise(places):
             if end <= start and _OF.fullmatch(written, end, start):
                 text = f"{second.phrase} {first.phrase}"
-                if len(text.split()) <= LONGEST:
+                if len(text.split()) <= MAX_LENGTH:
                     yield text, stemmed(text), first.vector + second.vector

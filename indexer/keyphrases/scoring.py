@@ -23,7 +23,7 @@ RARITY_SHARE = 0.2
 LONG = 5  # words; longer runs are seldom what a person would write down
 LONG_MALUS = 0.4
 THRESHOLD = 0.5  # of a ranker's score: from there on it takes a phrase for a keyphrase
-FEWEST = 5  # keyphrases that a ranker gives a document that has so many phrases; SimCKP's
+MIN_DOCUMENTS = 5  # keyphrases that a ranker gives a document that has so many phrases; SimCKP's
 DECIMALS = 4  # scores are rounded, so that the last bits of a float never decide an order
 
 
@@ -70,12 +70,12 @@ def choose(
 def choose_ranked(rows: Sequence[MentionRow], limit: int) -> tuple[Keyphrase, ...]:
     """Choose the keyphrases of one document among rows that a ranker has scored.
 
-    Those past its threshold, at least `FEWEST` where there are so many (SimCKP, 5.4), at most `limit`. What the
+    Those past its threshold, at least `MIN_DOCUMENTS` where there are so many (SimCKP, 5.4), at most `limit`. What the
     collection knows of a phrase does not count: the ranker was trained without it.
     """
     best = _without_duplicates(rows, np.array([row.score for row in rows], np.float32))
     past = sum(keyphrase.score >= THRESHOLD for keyphrase in best)
-    return tuple(best[: min(limit, max(past, FEWEST))])
+    return tuple(best[: min(limit, max(past, MIN_DOCUMENTS))])
 
 
 def _without_duplicates(rows: Sequence[MentionRow], score: Floats) -> list[Keyphrase]:

@@ -29,14 +29,14 @@ from indexer.topics.fits import NamedFit, live_fit, saved_fit
 from indexer.topics.labels import LabelMaker, PhraseCount, label_of
 from indexer.topics.lineage import TopicShape, trace
 from indexer.topics.models.base import Sample, TopicFit, vote
-from indexer.topics.models.registry import DEFAULT, FINDERS, Asked
+from indexer.topics.models.registry import DEFAULT, TOPIC_MODELS, TopicRequest
 
 SAMPLE_DOCUMENTS = 3_000  # a fit learns from so many; more change no topic and cost memory
 SAMPLE_PHRASES = 16  # of each sampled document, the best ones
 CHUNK = 256  # documents refined at once
 PHRASE_CHUNK = 1_000  # phrase rows written at once
 VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
-MOST_TOPICS = 1_000  # facet values asked for when topics are counted
+MAX_TOPICS = 1_000  # facet values asked for when topics are counted
 
 Timer = Callable[[str], AbstractContextManager[None]]
 
@@ -76,7 +76,7 @@ class Finisher:
         self.finished = 0  # documents that were mined and not finished, by whichever run
         self.without_topic = 0  # of the documents that were given topics: those that none reaches
 
-    def finish(self, timed: Timer, asked: Asked, *, refit: bool) -> bool:
+    def finish(self, timed: Timer, asked: TopicRequest, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted anew.
 
         Args:
@@ -90,7 +90,7 @@ class Finisher:
                 self._progress("fit topics", 0, None)
                 finder = asked.finder or (live.finder if live else DEFAULT)
                 as_before = live.asked if live and live.outdated else None
-                live = self._fit(Asked(finder, asked.number or as_before), self.engine.topics())
+                live = self._fit(TopicRequest(finder, asked.number or as_before), self.engine.topics())
             if live is None:
                 return False
         documents = self._documents(again=new)
@@ -111,7 +111,7 @@ class Finisher:
                 drift_check.keep_up(self.engine, self.catalog, self.collection)
         return new
 
-    def found(self, ancestors: Sequence[Topic], asked: Asked) -> NamedFit | None:
+    def found(self, ancestors: Sequence[Topic], asked: TopicRequest) -> NamedFit | None:
         """Fit topics and give them to every document, in a generation that is not live yet; None without phrases.
 
         The catalog learns of them with `install`. Killed and called again, it ends with the same topics.
@@ -184,7 +184,7 @@ class Finisher:
 
     # -- fitting --------------------------------------------------------------------------------------------
 
-    def _fit(self, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
+    def _fit(self, asked: TopicRequest, old: Sequence[Topic]) -> NamedFit | None:
         """Fit, and name what continues an old topic after it."""
         ids = nsmallest(SAMPLE_DOCUMENTS, self.catalog.ids(self.ledger), key=shuffled)
         rows, sample = self._sample(sorted(ids))
@@ -194,7 +194,7 @@ class Finisher:
         pending = self._pending(fingerprint, asked, old)
         if pending:
             return pending
-        fitted = FINDERS[asked.finder or DEFAULT](sample, asked.number)
+        fitted = TOPIC_MODELS[asked.finder or DEFAULT](sample, asked.number)
         shapes = _shapes(fitted, rows, sample)
         heirs = trace([TopicShape(t.centroid, t.phrases) for t in old], shapes)
         first = self.catalog.next_topic_number(self.collection, len(heirs.born)) if heirs.born else 0
@@ -242,7 +242,7 @@ class Finisher:
         for stored in self.engine.documents(ids, vectors=True):
             yield stored, rows.get(stored.document.id, [])
 
-    def _pending(self, fingerprint: str, asked: Asked, old: Sequence[Topic]) -> NamedFit | None:
+    def _pending(self, fingerprint: str, asked: TopicRequest, old: Sequence[Topic]) -> NamedFit | None:
         """A fit that a killed run left behind, of the same sample and old topics: its topic ids are given out already."""
         installed = {entry.run for entry in self.catalog.all_lineage(self.collection)}
         for entry in self.catalog.fits(self.collection):
@@ -378,7 +378,7 @@ class Finisher:
         return {id_: unit(np.mean(some, axis=0)) for id_, some in parts.items()}
 
     def _sizes(self) -> dict[str, int]:
-        answer = self.engine.search(SearchRequest(limit=1, facets=("topic",), facet_size=MOST_TOPICS))
+        answer = self.engine.search(SearchRequest(limit=1, facets=("topic",), facet_size=MAX_TOPICS))
         return dict(answer.facets["topic"])
 
     def _write_topics(
@@ -397,7 +397,7 @@ class Finisher:
         for id_ in dict.fromkeys(named.ids):
             old = known.get(id_)
             phrases = leading.get(id_, old.phrases if old else ())
-            by_hand = bool(old and old.named_by_hand)
+            by_hand = bool(old and old.label_locked)
             label = label_of(phrases) if old is None or (rename and not by_hand) else old.label
             topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], by_hand))
         self.catalog.check_locks()
@@ -417,7 +417,7 @@ def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], ru
     return [_entry(topic, known.get(topic.id), run) for topic in topics]
 
 
-def _answers(live: NamedFit, asked: Asked) -> bool:
+def _answers(live: NamedFit, asked: TopicRequest) -> bool:
     """Whether the topics there are are what is asked for."""
     return asked.finder in ("", live.finder) and asked.number in (None, live.asked, len(live.ids))
 
@@ -490,6 +490,6 @@ def _entry(topic: Topic, known: TopicEntry | None, run: str) -> TopicEntry:
         label=topic.label,
         phrases=topic.phrases,
         size=topic.size,
-        named_by_hand=topic.named_by_hand,
+        label_locked=topic.label_locked,
         born_run=known.born_run if known else run,
     )

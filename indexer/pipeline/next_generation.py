@@ -36,7 +36,7 @@ from indexer.records import Topic
 from indexer.settings import Settings
 from indexer.topics.fits import NamedFit, live_fit, saved_fit
 from indexer.topics.lineage import relatives
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 CHUNK = 256  # documents copied at once
 SAMPLE = 3_000  # documents by which the live topics are carried over into the new space
@@ -59,7 +59,7 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class MiningOptions:
     """How the next generation is mined.
 
     Attributes:
@@ -77,7 +77,7 @@ class Recipe:
     absent: int = 0
 
 
-class Succession:
+class NextGeneration:
     """Builds one generation, and lets it take over."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Succession:
         catalog: Catalog,
         collection: str,
         run: str,
-        recipe: Recipe,
+        recipe: MiningOptions,
         progress: Progress = no_progress,
     ) -> None:
         self._generations = generations
@@ -112,7 +112,7 @@ class Succession:
     def ledger(self) -> str:
         return ledger_of(self._collection, self.number)
 
-    def build(self, topics: Asked) -> NamedFit | None:
+    def build(self, topics: TopicRequest) -> NamedFit | None:
         """Do everything that may take long. Returns the fit; None when there is nothing to fit.
 
         Args:
@@ -142,15 +142,15 @@ class Succession:
         if live and live.run != self._continued:
             named = self._found(as_in(live)) or named
         self._finisher().follow(named)
-        hand_over_names(self._catalog, self._collection, self._next)
+        carry_over_labels(self._catalog, self._collection, self._next)
         leaving = self._generations.live()
         self._catalog.check_locks()
-        self._catalog.plan_turn(self._collection, leaving, self.number, fit=named.run, run=named.run)
+        self._catalog.plan_switch(self._collection, leaving, self.number, fit=named.run, run=named.run)
         self._generations.switch(self.number)
         complete(self._generations, self._catalog, self._collection)
         return named
 
-    def _found(self, topics: Asked) -> NamedFit | None:
+    def _found(self, topics: TopicRequest) -> NamedFit | None:
         live = live_fit(self._catalog, self._collection)
         self._continued = live.run if live else ""
         return self._finisher().found(self._ancestors(), topics)
@@ -196,9 +196,9 @@ class Succession:
         )
 
 
-def as_in(live: NamedFit | None) -> Asked:
+def as_in(live: NamedFit | None) -> TopicRequest:
     """What finds topics as there are now: in the same way, and as many."""
-    return Asked(live.finder, live.asked or len(set(live.ids))) if live else Asked()
+    return TopicRequest(live.finder, live.asked or len(set(live.ids))) if live else TopicRequest()
 
 
 def bring_up(
@@ -229,12 +229,12 @@ def bring_up(
     return written, removed
 
 
-def hand_over_names(catalog: Catalog, collection: str, engine: Engine) -> None:
+def carry_over_labels(catalog: Catalog, collection: str, engine: Engine) -> None:
     """Give the topics of another generation the names that were given by hand since it was live."""
-    given = {t.id: t.label for t in catalog.topics(collection, state=None) if t.named_by_hand}
+    given = {t.id: t.label for t in catalog.topics(collection, state=None) if t.label_locked}
     topics = engine.topics()
     renamed = [
-        replace(topic, label=given[topic.id], named_by_hand=True) if topic.id in given else topic
+        replace(topic, label=given[topic.id], label_locked=True) if topic.id in given else topic
         for topic in topics
     ]
     if [(t.id, t.label) for t in renamed] != [(t.id, t.label) for t in topics]:
@@ -262,7 +262,7 @@ def complete(generations: Generations, catalog: Catalog, collection: str) -> boo
     return True
 
 
-def settle(settings: Settings, catalog: Catalog) -> None:
+def complete_switch(settings: Settings, catalog: Catalog) -> None:
     """The same, for whoever is about to write."""
     with closing(open_generations(settings)) as generations:
         complete(generations, catalog, settings.collection)
@@ -320,7 +320,9 @@ def _way_back(
             yield LineageEntry(run, id_, heir, "split" if len(heirs) > 1 else "merged", score)
 
 
-def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: Recipe) -> tuple[int, Engine]:
+def _begun(
+    generations: Generations, catalog: Catalog, collection: str, recipe: MiningOptions
+) -> tuple[int, Engine]:
     """The unfinished generation of this bundle, or a new one; one that was begun with another encoder is removed."""
     for one in generations.all():
         if one.state == "unfinished":
@@ -332,7 +334,7 @@ def _begun(generations: Generations, catalog: Catalog, collection: str, recipe: 
     return max(one.number for one in generations.all()), engine
 
 
-def _only_of(recipe: Recipe, used: Set[str]) -> bool:
+def _only_of(recipe: MiningOptions, used: Set[str]) -> bool:
     """Whether all vectors are of the recipe's encoder: a bundle may have been replaced by another of its name."""
     return not used or {_weights(bundle) for bundle in used} == {_weights(recipe.encoder().bundle)}
 

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TypeVar
 
 from indexer.catalog.database import now
-from indexer.catalog.entries import MINING, TAKING_IN, LedgerEntry, Letter, Stage
+from indexer.catalog.entries import MINING, TAKING_IN, Failure, LedgerEntry, Stage
 from indexer.catalog.repository import Catalog
 from indexer.common import batches
 from indexer.engines.base import Engine
@@ -46,7 +46,7 @@ from indexer.records import Document, Prepared
 from indexer.text.pool import PreparePool
 from indexer.topics.fits import OUTDATED
 from indexer.topics.models.clusters import load_libraries
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 STORE_CHUNK = 256  # documents stored in one transaction
 NEARLY_ALL = 0.9  # of the texts that there were: when so many have become others, so do the topics
@@ -116,7 +116,7 @@ class RunReport:
         self.stages[stage] = self.stages.get(stage, 0.0) + seconds
 
 
-MOST_PROBLEMS = 20  # shown at the end of a run; the dead letters have all
+MAX_PROBLEMS = 20  # shown at the end of a run; the dead letters have all
 
 
 class Pipeline:
@@ -174,7 +174,7 @@ class Pipeline:
             problems = [item for item in chunk if isinstance(item, InputError)]
             report.notes += [shown(p) for p in problems if "left_out" in p.facts]
             self.catalog.check_locks()
-            self._bury(report, "read", [p for p in problems if "left_out" not in p.facts])
+            self._dead_letter(report, "read", [p for p in problems if "left_out" not in p.facts])
             self._keep_unreadable(problems, report)
             known = self.catalog.ledger(self.collection, [d.id for d in documents])
             given = len(documents)
@@ -189,7 +189,7 @@ class Pipeline:
                 others += self._with_another_text([d for d in fresh if d.id in known])
                 refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
                 self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
-            self._bury(report, "store", refusals(fresh, list(refused.values())))
+            self._dead_letter(report, "store", refusals(fresh, list(refused.values())))
             self.catalog.resolve(self.collection, document_ids=ids, stages=TAKING_IN, before=start)
             metrics.through("read", len(documents), sum("left_out" not in p.facts for p in problems))
             metrics.through("store", len(fresh) - len(refused), len(refused))
@@ -310,8 +310,8 @@ class Pipeline:
         metrics.through("prepare", len(chunk.documents) - len(chunk.not_prepared), len(chunk.not_prepared))
         report.bundle = chunk.bundle
         report.spent("encode", chunk.seconds)
-        self._bury(report, "prepare", chunk.not_prepared)
-        self._bury(report, "encode", chunk.not_encoded)
+        self._dead_letter(report, "prepare", chunk.not_prepared)
+        self._dead_letter(report, "encode", chunk.not_encoded)
         with report.timed("decide"):
             rows = [
                 mined(d, e, chunk.bundle, report.run, self._keyphrases, chunk.ranker)
@@ -319,7 +319,7 @@ class Pipeline:
             ]
         with report.timed("write"):
             written = write_chunk(self.engine, rows, chunk.documents)
-            self._bury(report, "write", written.refused)
+            self._dead_letter(report, "write", written.refused)
             self.catalog.forget(
                 self.collection, written.missing
             )  # what changed stays "stored": the next run's
@@ -331,7 +331,7 @@ class Pipeline:
         """Make keyphrases, topics, phrase rows and labels final.
 
         Args:
-            topics: See `Asked.read`.
+            topics: See `TopicRequest.read`.
         """
         self.engine.catch_up()
         finisher = Finisher(
@@ -344,7 +344,7 @@ class Pipeline:
             ranker=self._ranker(),
             absent=self._absent,
         )
-        report.new_fit = finisher.finish(report.timed, Asked.read(topics), refit=refit)
+        report.new_fit = finisher.finish(report.timed, TopicRequest.read(topics), refit=refit)
         report.without_topic = finisher.without_topic
         report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(self.engine.topics())
@@ -359,13 +359,13 @@ class Pipeline:
             with report.timed("compact"):
                 self.engine.compact()
 
-    def _bury(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:
+    def _dead_letter(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:
         """Put what failed into the dead letters and the report."""
         if not problems:
             return
-        self.catalog.bury(self.collection, problem_letters(stage, problems))
+        self.catalog.dead_letter(self.collection, failures_of(stage, problems))
         report.failed += len(problems)
-        report.problems += [shown(p) for p in problems[: max(0, MOST_PROBLEMS - len(report.problems))]]
+        report.problems += [shown(p) for p in problems[: max(0, MAX_PROBLEMS - len(report.problems))]]
 
 
 def _is_small(chunk: Sequence[Document], pending: int) -> bool:
@@ -379,10 +379,10 @@ def _are_unlike(text: str, other: str) -> bool:
     return 2 * len(one & two) < len(one | two)
 
 
-def problem_letters(stage: Stage, problems: Iterable[InputError]) -> list[Letter]:
+def failures_of(stage: Stage, problems: Iterable[InputError]) -> list[Failure]:
     """What failed at a stage, to be buried."""
     return [
-        Letter(
+        Failure(
             source=source_of(problem),
             stage=stage,
             reason=str(problem),

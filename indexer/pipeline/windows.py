@@ -15,11 +15,11 @@ from indexer.protocols import Encoder, Encoding, Window
 from indexer.records import Document, EncodedDocument, Mention, Prepared, Sentence
 from indexer.text.subspans import with_parts
 
-LONGEST_MENTION = 400  # characters; only a bound for looking back, nothing is lost beyond it
+MAX_MENTION_LENGTH = 400  # characters; only a bound for looking back, nothing is lost beyond it
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _WindowSpan:
     """One window of one document: a range of its content and the mentions in it."""
 
     document: int
@@ -39,7 +39,7 @@ def encode_documents(
     if encoder.ranker:
         prepared = [with_parts(document, ready) for document, ready in zip(documents, prepared, strict=True)]
     mentions = [_mentions(ready) for ready in prepared]
-    cuts = list(_cut_all(encoder, documents, prepared, mentions))
+    cuts = list(_split_all(encoder, documents, prepared, mentions))
     windows = [
         Window(
             documents[cut.document].content[cut.start : cut.end],
@@ -51,7 +51,7 @@ def encode_documents(
         for cut in cuts
     ]
     encodings = encoder.encode(windows)
-    parts: list[list[tuple[_Cut, Encoding]]] = [[] for _ in documents]
+    parts: list[list[tuple[_WindowSpan, Encoding]]] = [[] for _ in documents]
     for cut, encoding in zip(cuts, encodings, strict=True):
         parts[cut.document].append((cut, encoding))
     return [_assemble(encoder, prepared[i], mentions[i], part) for i, part in enumerate(parts)]
@@ -68,7 +68,7 @@ def _assemble(
     encoder: Encoder,
     ready: Prepared,
     mentions: Sequence[Mention],
-    parts: Sequence[tuple[_Cut, Encoding]],
+    parts: Sequence[tuple[_WindowSpan, Encoding]],
 ) -> EncodedDocument:
     total = np.zeros(encoder.dims, np.float32)
     order: dict[str, int] = {}  # phrase ► row
@@ -105,12 +105,12 @@ def _sentence_of(sentences: Sequence[Sentence], mention: Mention) -> Sentence:
     return sentences[max(0, bisect_right(sentences, mention.start, key=lambda s: s.start) - 1)]
 
 
-def _cut_all(
+def _split_all(
     encoder: Encoder,
     documents: Sequence[Document],
     prepared: Sequence[Prepared],
     mentions: Sequence[Sequence[Mention]],
-) -> Iterator[_Cut]:
+) -> Iterator[_WindowSpan]:
     texts: list[str] = []
     for document, ready in zip(documents, prepared, strict=True):
         texts += [document.content[s.start : s.end] for s in ready.sentences]
@@ -165,7 +165,7 @@ def _fit(
 def _middle(content: str, start: int, end: int, mentions: Sequence[Mention]) -> int:
     centre = (start + end) // 2
     reach = (end - start) // 4
-    first = bisect_left(mentions, centre - reach - LONGEST_MENTION, key=lambda m: m.start)
+    first = bisect_left(mentions, centre - reach - MAX_MENTION_LENGTH, key=lambda m: m.start)
     last = bisect_left(mentions, centre + reach, key=lambda m: m.start)
     inside = mentions[first:last]
     for distance in range(reach):
@@ -191,7 +191,7 @@ def _pack(content: str, pieces: Sequence[tuple[int, int, int]], limit: int) -> l
 
 def _handed_out(
     number: int, windows: Sequence[tuple[int, int]], mentions: Sequence[Mention]
-) -> Iterator[_Cut]:
+) -> Iterator[_WindowSpan]:
     """Each mention to the window that it begins in."""
     at = 0
     for start, end in windows:
@@ -200,4 +200,4 @@ def _handed_out(
             # A mention longer than half a window may be cut; its first part speaks for it.
             inside.append(at)
             at += 1
-        yield _Cut(number, start, end, tuple(inside))
+        yield _WindowSpan(number, start, end, tuple(inside))

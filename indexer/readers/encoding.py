@@ -106,7 +106,7 @@ def _bad_byte(error: UnicodeDecodeError, encoding: str) -> str:
     return f"not {name} at byte {error.start:,} (0x{error.object[error.start]:02x})"
 
 
-class Lines:
+class DecodedLines:
     """The lines of a stream as text, never holding more than `longest` bytes of one.
 
     An iterator that goes on after an error: a line that is too long or not in the encoding raises
@@ -122,7 +122,7 @@ class Lines:
         self._longest = longest
         self.number = 0
 
-    def __iter__(self) -> Lines:
+    def __iter__(self) -> DecodedLines:
         return self
 
     def __next__(self) -> str:

@@ -21,7 +21,7 @@ ID_FIELDS = ("id",)
 MAX_DEPTH = 10  # objects inside objects in meta
 MAX_ID_BYTES = 512  # what Elasticsearch allows
 TEXT_GAP = "\n\n"  # between several text fields
-_LONGEST_INTEGER = 2**63
+_MAX_INTEGER_LENGTH = 2**63
 _NAME_THE_TEXT = "Name the field that holds the text: --text-field NAME."
 _KINDS: dict[type, str] = {
     type(None): "null",
@@ -214,7 +214,7 @@ def _scalar(value: object, name: str) -> str | int | float | bool | None:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        if not -_LONGEST_INTEGER <= value < _LONGEST_INTEGER:
+        if not -_MAX_INTEGER_LENGTH <= value < _MAX_INTEGER_LENGTH:
             raise _Unusable(f"the number in {_quoted(name)} does not fit into 64 bits; write it as text.")
         return value
     if isinstance(value, float):

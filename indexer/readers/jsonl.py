@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from indexer.errors import InputError
-from indexer.readers.encoding import Lines
+from indexer.readers.encoding import DecodedLines
 from indexer.readers.fields import Fields, Record, kind_of
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import File
@@ -21,7 +21,7 @@ def read(file: File, options: ReadOptions) -> Iterator[Document | InputError]:
     """
     fields = Fields(options)
     with file.opened() as stream:
-        lines = Lines(stream, file, options.longest_line)
+        lines = DecodedLines(stream, file, options.longest_line)
         is_first = True
         while True:
             try:

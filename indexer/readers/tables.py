@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Literal
 
 from indexer.errors import InputError
-from indexer.readers.encoding import Lines
+from indexer.readers.encoding import DecodedLines
 from indexer.readers.fields import Fields, Record
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import File, clean, plural
@@ -85,10 +85,10 @@ def _document(
 
 
 class _Rows:
-    """Rows with the line that each begins in. Goes on after a bad row, as `Lines` does after a bad line."""
+    """Rows with the line that each begins in. Goes on after a bad row, as `DecodedLines` does after a bad line."""
 
     def __init__(self, stream: IO[bytes], file: File, options: ReadOptions, layout: _Layout) -> None:
-        self._lines = Lines(stream, file, options.longest_line)
+        self._lines = DecodedLines(stream, file, options.longest_line)
         self._file = file
         # The limit is one for the process, and by default smaller than a long article.
         csv.field_size_limit(max(csv.field_size_limit(), options.longest_line))
@@ -152,7 +152,7 @@ def _delimiter(file: File, options: ReadOptions) -> str:
     if file.suffix in {"tsv", "tab"}:
         return "\t"
     with file.opened() as stream:
-        first = next((line for line in Lines(stream, file, options.longest_line) if line.strip()), "")
+        first = next((line for line in DecodedLines(stream, file, options.longest_line) if line.strip()), "")
     first = first.splitlines()[0] if first else ""
     columns = {sign: len(next(csv.reader([first], delimiter=sign), [])) for sign in _DELIMITERS}
     return max(_DELIMITERS, key=lambda sign: columns[sign])  # the comma where they are equal

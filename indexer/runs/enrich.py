@@ -17,18 +17,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indexer.catalog.database import now
-from indexer.catalog.entries import TAKING_IN, DeadLetter, LedgerEntry, Letter
+from indexer.catalog.entries import TAKING_IN, DeadLetter, Failure, LedgerEntry
 from indexer.catalog.ledger import Roots
 from indexer.catalog.repository import Catalog
 from indexer.common import batches
 from indexer.errors import MappingMismatch, SettingsError
-from indexer.pipeline.run import MOST_PROBLEMS, Pipeline, RunReport
+from indexer.pipeline.run import MAX_PROBLEMS, Pipeline, RunReport
 from indexer.protocols import Progress
 from indexer.records import Document
 from indexer.settings import Settings
 
 if TYPE_CHECKING:
-    from indexer.engines.elastic.bulk import Failure
+    from indexer.engines.elastic.bulk import BulkFailure
     from indexer.engines.elastic.user_documents import UserDocuments, UserRow
     from indexer.engines.elastic.user_index import EnrichOptions
 
@@ -180,7 +180,7 @@ class Enricher:
         report.mined += part.mined
         report.failed += part.failed
         report.without_topic += part.without_topic
-        report.problems += part.problems[: MOST_PROBLEMS - len(report.problems)]
+        report.problems += part.problems[: MAX_PROBLEMS - len(report.problems)]
         report.bundle = part.bundle or report.bundle
         return self._write_back(batches(rows, BURST), report, first=False)
 
@@ -244,7 +244,11 @@ class Enricher:
         self._settle_write(rows, self._documents.strip(rows), report, again)
 
     def _settle_write(
-        self, rows: list[UserRow], failures: list[Failure], report: EnrichReport, again: dict[str, str | None]
+        self,
+        rows: list[UserRow],
+        failures: list[BulkFailure],
+        report: EnrichReport,
+        again: dict[str, str | None],
     ) -> None:
         """Count what was written; what somebody has written to or removed since it was read is seen to."""
         places = {row.id: row.routing for row in rows}
@@ -254,22 +258,24 @@ class Enricher:
         gone = [failure.action.id for failure in failures if failure.missing]
         self._pipeline.remove(gone)
         report.deleted += len(gone)
-        self._bury([failure for failure in failures if not failure.missing and not failure.conflict], report)
+        self._dead_letter(
+            [failure for failure in failures if not failure.missing and not failure.conflict], report
+        )
         report.written += len(rows) - len(failures)
         self._pace(len(rows))
 
-    def _bury(self, failures: list[Failure], report: EnrichReport) -> None:
+    def _dead_letter(self, failures: list[BulkFailure], report: EnrichReport) -> None:
         if not failures:
             return
         letters = [
-            Letter(
+            Failure(
                 f"{self._root}/{f.action.id}", "write", f"{self._root}/{f.action.id}: {f.reason}", f.action.id
             )
             for f in failures
         ]
-        self._catalog.bury(self._collection, letters)
+        self._catalog.dead_letter(self._collection, letters)
         report.failed += len(letters)
-        report.problems += [letter.reason for letter in letters[: MOST_PROBLEMS - len(report.problems)]]
+        report.problems += [letter.reason for letter in letters[: MAX_PROBLEMS - len(report.problems)]]
 
 
 class Watcher:

@@ -15,7 +15,7 @@ from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.engines.registry import connected, open_generations
 from indexer.errors import CatalogError, EngineUnavailable, Superseded
 from indexer.log import get_logger
-from indexer.pipeline.next_generation import building, remove_generation, settle
+from indexer.pipeline.next_generation import building, complete_switch, remove_generation
 from indexer.pipeline.run import Pipeline
 from indexer.protocols import Progress
 from indexer.runs.enrich import (
@@ -171,7 +171,7 @@ class Enriching:
         start = time.perf_counter()
         report = EnrichReport()
         with self._documents() as documents, self._catalog.lock(self._collection, "indexer enrich") as lock:
-            settle(self._settings, self._catalog)
+            complete_switch(self._settings, self._catalog)
             pipeline = self._pipeline()
             check_live(pipeline.engine)
             self._catalog.interrupted_runs(self._collection)

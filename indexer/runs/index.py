@@ -21,23 +21,23 @@ from indexer.catalog.entries import MINING, TAKING_IN, DeadLetter, LedgerEntry
 from indexer.catalog.runs import run_id_at
 from indexer.engines.base import Engine
 from indexer.errors import Superseded
-from indexer.pipeline.next_generation import settle
+from indexer.pipeline.next_generation import complete_switch
 from indexer.pipeline.run import Pipeline, RunReport
 from indexer.protocols import Progress
 from indexer.readers import ReadOptions, count, read
 from indexer.readers.source import SCHEME, place_of, plural
 from indexer.records import Document
-from indexer.runs.uploads import Posted
+from indexer.runs.uploads import Uploads
 from indexer.settings import Settings
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 NAMED = 5  # ids in the note
 
 
-class Replaced:
+class ReplacedDocuments:
     """Collects them, to be told: a record may move on purpose, or two files may be numbered alike."""
 
-    def __init__(self, posted: Posted) -> None:
+    def __init__(self, posted: Uploads) -> None:
         self._posted = posted
         self._first: dict[str, list[str]] = {}  # file as people call it ► ids
         self._number = 0
@@ -63,7 +63,7 @@ class Replaced:
 COUNTS = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "written", "failed", "topics")
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Who mines instead of this process; see `workers.pool`."""
 
     def begin(self, report: RunReport) -> None: ...
@@ -72,7 +72,7 @@ class Crew(Protocol):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunOptions:
     """What a run is to do beside reading its sources; see `Collection.index`."""
 
     topics: str | int | None = None
@@ -80,11 +80,11 @@ class Wanted:
     delete_missing: bool = False
 
     def __post_init__(self) -> None:
-        Asked.read(self.topics)  # which is not needed before all is mined, and may be wrong
+        TopicRequest.read(self.topics)  # which is not needed before all is mined, and may be wrong
 
 
 @dataclass(frozen=True)
-class Again:
+class RetryRequest:
     """What of the dead letters can be tried again.
 
     Attributes:
@@ -96,10 +96,10 @@ class Again:
     letters: Mapping[str, Sequence[DeadLetter]]
     mining: Sequence[DeadLetter]
     missing: Sequence[str]
-    posted: Posted
+    posted: Uploads
 
     @classmethod
-    def of(cls, letters: Sequence[DeadLetter], posted: Posted) -> Self:
+    def of(cls, letters: Sequence[DeadLetter], posted: Uploads) -> Self:
         """All but those of a user's index, which `enrich` tries again."""
         own = [letter for letter in letters if not letter.source.startswith(SCHEME)]
         files: dict[str, list[DeadLetter]] = {}
@@ -139,23 +139,23 @@ class SourceRun:
         crew: Workers that do the mining; None to do it here.
     """
 
-    def __init__(self, kind: str, settings: Settings, pipeline: Pipeline, crew: Crew | None) -> None:
+    def __init__(self, kind: str, settings: Settings, pipeline: Pipeline, crew: WorkerPool | None) -> None:
         self._kind = kind
         self._settings = settings
         self._pipeline = pipeline
         self._catalog = pipeline.catalog
         self._collection = pipeline.collection
-        self._crew = crew
-        self._posted = Posted(settings.home, pipeline.collection)
+        self._worker_pool = crew
+        self._posted = Uploads(settings.home, pipeline.collection)
 
     def run(
         self,
         sources: Sequence[str | Path],
         options: ReadOptions,
-        wanted: Wanted = Wanted(),
+        wanted: RunOptions = RunOptions(),
         *,
         names: Sequence[str] = (),
-        again: Again | None = None,
+        again: RetryRequest | None = None,
         around: AbstractContextManager[None] | None = None,
         wait: bool = True,
         progress: Progress,
@@ -172,30 +172,30 @@ class SourceRun:
         report = RunReport()
         given = [absolute(source) for source in sources]
         with self._catalog.lock(self._collection, f"indexer {self._kind}") as lock:
-            settle(self._settings, self._catalog)
+            complete_switch(self._settings, self._catalog)
             check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
-            if self._crew is None:
+            if self._worker_pool is None:
                 self._catalog.end_left_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )
             tried = self._catalog.trying_again(self._collection, again.mining if again else ())
             with undisturbed(), self._pipeline.engine.patient(), tried, around or nullcontext():
-                with recorded(self._catalog, report, detach=self._crew is not None):
+                with recorded(self._catalog, report, detach=self._worker_pool is not None):
                     self._take_in(given, names or given, options, wanted, report, again)
-                    if self._crew is None:
+                    if self._worker_pool is None:
                         self._pipeline.mine(report)
                         self._finish(wanted, report)
                         report.seconds = time.perf_counter() - start
-                if self._crew is not None:
-                    self._leave_to(self._crew, wanted, report, progress if wait else None)
+                if self._worker_pool is not None:
+                    self._leave_to(self._worker_pool, wanted, report, progress if wait else None)
                     report.seconds = time.perf_counter() - start
                     if wait:
                         self._catalog.finish_run(report.run, "finished", counts(report))
         return report
 
-    def _options(self, given: Sequence[str], wanted: Wanted) -> dict[str, Any]:
+    def _options(self, given: Sequence[str], wanted: RunOptions) -> dict[str, Any]:
         """What the catalog keeps of how the run was started."""
         kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases")
         named = {name: getattr(self._settings, name) for name in kept}
@@ -206,14 +206,14 @@ class SourceRun:
         given: Sequence[str],
         names: Sequence[str],
         options: ReadOptions,
-        wanted: Wanted,
+        wanted: RunOptions,
         report: RunReport,
-        again: Again | None,
+        again: RetryRequest | None,
     ) -> None:
         start = now()
         options = replace(options, max_bytes=self._settings.max_document_bytes)
         total = count(given, options) if given else 0
-        replaced = Replaced(self._posted)
+        replaced = ReplacedDocuments(self._posted)
         if again:
             self._take_in_again(again, options, report, total, replaced)
         else:
@@ -225,7 +225,12 @@ class SourceRun:
             self._pipeline.remove_missing(names, report)
 
     def _take_in_again(
-        self, again: Again, options: ReadOptions, report: RunReport, total: int | None, replaced: Replaced
+        self,
+        again: RetryRequest,
+        options: ReadOptions,
+        report: RunReport,
+        total: int | None,
+        replaced: ReplacedDocuments,
     ) -> None:
         """Each file for itself: several that failed may hold the same document, and the newest has it."""
         for file in again.letters:
@@ -236,7 +241,9 @@ class SourceRun:
                     f"{named}: {plural(left, 'document')} stored anew or deleted since, so left as is."
                 )
 
-    def _leave_to(self, crew: Crew, wanted: Wanted, report: RunReport, progress: Progress | None) -> None:
+    def _leave_to(
+        self, crew: WorkerPool, wanted: RunOptions, report: RunReport, progress: Progress | None
+    ) -> None:
         """Let workers mine; with a progress to tell, wait for them and finish what they did."""
         crew.begin(report)
         if progress is not None:
@@ -244,7 +251,7 @@ class SourceRun:
                 crew.wait(report, progress)
             self._finish(wanted, report)
 
-    def _finish(self, wanted: Wanted, report: RunReport) -> None:
+    def _finish(self, wanted: RunOptions, report: RunReport) -> None:
         self._pipeline.finish(report, wanted.topics, refit=wanted.refit)
 
 

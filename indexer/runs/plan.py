@@ -13,7 +13,7 @@ from indexer.runs.index import absolute
 
 START_SECONDS = 3.0  # of a run, before the first document is mined
 MEGABYTES_PER_DOCUMENT = 0.03  # 25 mention vectors in half precision, and their rows
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 
 
 def planned(catalog: Catalog, collection: str, sources: Sequence[str | Path], options: ReadOptions) -> Plan:
@@ -26,7 +26,7 @@ def planned(catalog: Catalog, collection: str, sources: Sequence[str | Path], op
     for item in read(given, options):
         if not isinstance(item, Document):
             unreadable += "left_out" not in item.facts
-            problems += [str(item)] if len(problems) < MOST_PROBLEMS else []
+            problems += [str(item)] if len(problems) < MAX_PROBLEMS else []
             there.add(item.facts.get("document_id", ""))
             continue
         seen.add(item.id)

@@ -23,7 +23,7 @@ from indexer.catalog.repository import Catalog
 from indexer.engines.generations import Generation, Generations
 from indexer.errors import CatalogError, NotFound
 from indexer.keyphrases.ranker import Ranker
-from indexer.pipeline.next_generation import bring_up, complete, hand_over_names
+from indexer.pipeline.next_generation import bring_up, carry_over_labels, complete
 from indexer.pipeline.run import Pipeline, RunReport
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.runs.index import undisturbed
@@ -195,10 +195,10 @@ class Rollback:
         ):
             changed = bring_up(leaving, coming, self._catalog, name, to, self._progress)
             report.written, report.removed = changed
-            hand_over_names(self._catalog, name, coming)
+            carry_over_labels(self._catalog, name, coming)
         report.fit = self._catalog.generations(name)[to].fit
         self._catalog.check_locks()
-        self._catalog.plan_turn(name, live, to, fit=report.fit, run=report.run)
+        self._catalog.plan_switch(name, live, to, fit=report.fit, run=report.run)
         self._generations.switch(to)
         report.switched_after = time.perf_counter() - start
         complete(self._generations, self._catalog, name)

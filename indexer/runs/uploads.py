@@ -36,7 +36,7 @@ ABANDONED = 24 * 3600.0  # seconds after which nobody is receiving a file any mo
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Upload:
     """Something that was posted and is not stored yet.
 
     Attributes:
@@ -57,7 +57,7 @@ class Waiting:
         return self.path.exists()
 
 
-class Posted:
+class Uploads:
     """What was posted to one collection."""
 
     def __init__(self, home: Path, collection: str) -> None:
@@ -66,7 +66,7 @@ class Posted:
             home.absolute() / "posted" / collection
         )  # what ledgers had as long as it was not resolved
 
-    def receive(self, write: Callable[[Path], None], *, name: str = "") -> Waiting:
+    def receive(self, write: Callable[[Path], None], *, name: str = "") -> Upload:
         """Let something be written, and make it wait: all of it, or nothing.
 
         Args:
@@ -85,16 +85,16 @@ class Posted:
             raise
         return self._waiting(folder / kind / name)
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[Upload]:
         """What is not stored yet, in the order in which it came."""
         found = [path for kind in KINDS for path in self._root.glob(f"waiting/*/{kind}/*")]
         return sorted(map(self._waiting, found), key=lambda one: one.folder.name)
 
-    def _waiting(self, path: Path) -> Waiting:
-        return Waiting(path.parent.parent, path, self._root / path.parent.name / path.name)
+    def _waiting(self, path: Path) -> Upload:
+        return Upload(path.parent.parent, path, self._root / path.parent.name / path.name)
 
     @contextmanager
-    def placed(self, waiting: Waiting) -> Iterator[None]:
+    def placed(self, waiting: Upload) -> Iterator[None]:
         """Have something at its place while it is stored; when the block ends well, it waits no longer.
 
         The caller holds the lock of the collection: otherwise a run could read two copies as one.
@@ -118,7 +118,7 @@ class Posted:
             raise
         self.drop(waiting)
 
-    def put(self, waiting: Waiting) -> None:
+    def put(self, waiting: Upload) -> None:
         """Copy something to its place."""
         waiting.place.parent.mkdir(exist_ok=True)
         beside = self._root / "coming" / waiting.folder.name
@@ -126,12 +126,12 @@ class Posted:
         shutil.copyfile(waiting.path, beside)
         beside.replace(waiting.place)
 
-    def deaths(self, waiting: Waiting) -> int:
+    def deaths(self, waiting: Upload) -> int:
         """How many processes have begun to store it and were never heard of again."""
         begun = waiting.folder / BEGUN
         return begun.stat().st_size if begun.exists() else 0
 
-    def drop(self, waiting: Waiting) -> None:
+    def drop(self, waiting: Upload) -> None:
         """It waits no longer."""
         shutil.rmtree(waiting.folder, ignore_errors=True)
 
@@ -180,7 +180,7 @@ class Posted:
             else problem
         )
 
-    def names(self, waiting: Waiting) -> list[str]:
+    def names(self, waiting: Upload) -> list[str]:
         """The place of something, and what it may be called in a ledger that is older than this program."""
         return [str(waiting.place), str(self._named / waiting.place.relative_to(self._root))]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from indexer.engines.base import Engine, Filter, SearchRequest
 
-MOST_DATES = 10_000  # distinct values of a date field; with more of them nothing is counted over time
+MAX_DATES = 10_000  # distinct values of a date field; with more of them nothing is counted over time
 LOOKED_AT = 20  # most frequent values of a field that tell what it is good for
 TELLING = 0.01  # share of all documents that the most frequent value must have, for a field to be narrowed by
 LIKELY = re.compile(r"date|year|published|created|time", re.IGNORECASE)
@@ -66,7 +66,7 @@ DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ].*
 YEARS = (1000, 2199)  # other numbers of four digits are no years
 
 
-@lru_cache(2 * MOST_DATES)  # a timeline asks for every date of the collection, each time
+@lru_cache(2 * MAX_DATES)  # a timeline asks for every date of the collection, each time
 def is_date(text: str) -> bool:
     found = DATE.fullmatch(text)
     if not found:

@@ -36,7 +36,7 @@ DEEPEST = 10_000  # paging goes no deeper: nobody reads there, and rankings are 
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ParsedQuery:
     """A query as it is put to the engine."""
 
     words: WordQuery | None  # in ``meaning``: only what is excluded
@@ -44,7 +44,7 @@ class _Asked:
     wanted: bool  # some clauses of the words are looked for
 
     @classmethod
-    def read(cls, query: str, mode: Mode, encoder: Encoder | None, absent: float) -> _Asked:
+    def read(cls, query: str, mode: Mode, encoder: Encoder | None, absent: float) -> _ParsedQuery:
         words = replace(parse_words(query), absent=absent)
         wanted = mode != "meaning" and any(not clause.negated for clause in words.clauses)
         if not wanted:
@@ -96,7 +96,7 @@ def search(
             hint="Narrow the search down, or save everything as a file.",
             command="Options: --topic, --keyphrase and --where, or --all --json",
         )
-    asked = _Asked.read(query, mode, encoder, absent)
+    asked = _ParsedQuery.read(query, mode, encoder, absent)
     last = offset + limit
     request = SearchRequest(
         words=asked.words,
@@ -156,7 +156,7 @@ def scan(
     Args:
         encoder, absent: As for `search`.
     """
-    asked = _Asked.read(query, mode, encoder, absent)
+    asked = _ParsedQuery.read(query, mode, encoder, absent)
     conditions = tuple(filters)
     depth = DEEPEST if asked.fused else NEAREST if asked.vector is not None else 0
     request = SearchRequest(
@@ -192,7 +192,7 @@ def _hits(engine: Engine, found: Iterable[Found], first: int) -> Iterator[Hit]:
 
 
 def _answered(
-    engine: Engine, asked: _Asked, request: SearchRequest
+    engine: Engine, asked: _ParsedQuery, request: SearchRequest
 ) -> tuple[SearchAnswer, WordQuery | None, bool]:
     """What the engine answers, to which words, and whether any of them was enough.
 
@@ -216,12 +216,12 @@ def _no_words(answer: SearchAnswer) -> bool:
     return answer.words is not None and answer.words.total == 0
 
 
-def _total(answer: SearchAnswer, asked: _Asked) -> int:
+def _total(answer: SearchAnswer, asked: _ParsedQuery) -> int:
     counted = answer.words if asked.wanted or asked.vector is None else answer.meaning
     return counted.total if counted else 0
 
 
-def _listed(answer: SearchAnswer, asked: _Asked) -> tuple[list[Found], int | None]:
+def _listed(answer: SearchAnswer, asked: _ParsedQuery) -> tuple[list[Found], int | None]:
     """The beginning of the list, and how long the whole of it is; None when that is not known."""
     if asked.wanted and answer.words and answer.meaning:
         found = fuse(answer.words, answer.meaning)

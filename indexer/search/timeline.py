@@ -12,12 +12,12 @@ from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.engines.values import read_number
 from indexer.errors import QueryError
 from indexer.search.facets import _words
-from indexer.search.fields import LOOKED_AT, MOST_DATES, YEARS, _are_dates, is_date
+from indexer.search.fields import LOOKED_AT, MAX_DATES, YEARS, _are_dates, is_date
 from indexer.search.results import Mode
 
 UNITS = {10: "day", 7: "month", 4: "year"}  # what a person may name, by its length
-MOST_PERIODS = 60
-MOST_ALTERNATIVES = 1_000  # distinct dates that a year may stand for where it is compared with =
+MAX_PERIODS = 60
+MAX_ALTERNATIVES = 1_000  # distinct dates that a year may stand for where it is compared with =
 PRECISION = {"day": 10, "month": 7, "year": 4, "decade": 3, "century": 2}  # characters of an ISO date
 
 
@@ -65,9 +65,9 @@ def timeline(
     """
     words = _words(engine, query, mode, filters, absent)
     held = tuple(condition for condition in filters if condition.field != field)
-    request = SearchRequest(words=words, filters=held, limit=0, facets=(field,), facet_size=MOST_DATES)
+    request = SearchRequest(words=words, filters=held, limit=0, facets=(field,), facet_size=MAX_DATES)
     counted = [(at, number) for at, number in engine.search(request).facets[field] if is_date(at)]
-    if not counted or len(counted) == MOST_DATES:
+    if not counted or len(counted) == MAX_DATES:
         return None
     unit = unit or _unit([at for at, _ in counted])
     by_start: Counter[str] = Counter()
@@ -87,7 +87,7 @@ def _unit(dates: Sequence[str]) -> str:
     for unit, characters in PRECISION.items():
         if characters <= shortest:
             first, last = min(dates)[:characters], max(dates)[:characters]
-            if len(list(islice(_between(first, last, unit), MOST_PERIODS + 1))) <= MOST_PERIODS:
+            if len(list(islice(_between(first, last, unit), MAX_PERIODS + 1))) <= MAX_PERIODS:
                 return unit
     return "century"
 
@@ -176,12 +176,12 @@ def _dates_between(engine: Engine, field: str, start: str, end: str) -> list[str
         limit=0,
         filters=(Filter(field, ">=", start), Filter(field, "<", end)),
         facets=(field,),
-        facet_size=MOST_ALTERNATIVES + 1,
+        facet_size=MAX_ALTERNATIVES + 1,
     )
     counted = engine.search(request).facets[field]
-    if len(counted) > MOST_ALTERNATIVES:
+    if len(counted) > MAX_ALTERNATIVES:
         raise QueryError(
-            f"In {start} '{field}' has more than {MOST_ALTERNATIVES:,} different dates.",
+            f"In {start} '{field}' has more than {MAX_ALTERNATIVES:,} different dates.",
             hint=f"Ask for {field}>={start} and {field}<={start}.",
         )
     return [date_ for date_, _ in counted if start <= date_ < end]

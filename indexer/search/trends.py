@@ -16,7 +16,9 @@ from indexer.records import Topic
 from indexer.search.timeline import Timeline, timeline
 
 NEWEST = 0.2  # share of the dated documents
-FEWEST = 5.0  # documents that both parts must lead one to expect: Cochran's rule for the chi-squared test
+MIN_DOCUMENTS = (
+    5.0  # documents that both parts must lead one to expect: Cochran's rule for the chi-squared test
+)
 CLEAR = 1.96  # standard deviations that shares must be apart, so that one in twenty is so by chance
 
 Order = Literal["documents", "growth", "name"]
@@ -122,7 +124,7 @@ def trend(own: list[int], sizes: list[int], first: int) -> Trend:
     own_late, own_early = sum(own[first:]), sum(own[:first])
     lately, before = own_late / max(1, late), own_early / max(1, early)
     overall = (own_late + own_early) / max(1, late + early)
-    enough = min(late, early) * overall >= FEWEST
+    enough = min(late, early) * overall >= MIN_DOCUMENTS
     spread = math.sqrt(overall * (1 - overall) * (1 / late + 1 / early)) if enough else 0.0
     return Trend(
         tuple(own),

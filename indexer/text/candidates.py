@@ -18,7 +18,7 @@ from indexer.text.stopwords import (
     VERBS_BEFORE_PREPOSITION,
 )
 
-LONGEST_PHRASE = 6  # words; a hyphenated compound is one
+MAX_PHRASE_LENGTH = 6  # words; a hyphenated compound is one
 
 WIDEST_GAP = 2  # spaces inside a phrase; more, or a tab, and it is a table
 
@@ -155,8 +155,8 @@ def _trimmed(text: str, words: Sequence[Word]) -> Span | None:
         or (words[first].lower in GENERIC_LEADERS and not words[first].tag.startswith("NNP"))
     ):
         first += 1
-    if last - first > LONGEST_PHRASE:
-        first = last - LONGEST_PHRASE
+    if last - first > MAX_PHRASE_LENGTH:
+        first = last - MAX_PHRASE_LENGTH
         if words[first].kind == POSSESSIVE:
             first += 1
     if first == last:

@@ -30,7 +30,7 @@ from indexer.text.prepare import Preparer
 Chunk = Sequence[Document]
 Outcome = Prepared | InputError
 
-WATCH_EVERY = 1.0  # seconds between two looks at whether the parent still lives
+POLL_INTERVAL_S = 1.0  # seconds between two looks at whether the parent still lives
 
 
 class PreparePool:
@@ -254,7 +254,7 @@ def _watch(parent: int) -> None:
     Not prctl(PR_SET_PDEATHSIG): that fires when the parent's *thread* ends, and pools are filled by threads.
     """
     while os.getppid() == parent:
-        time.sleep(WATCH_EVERY)
+        time.sleep(POLL_INTERVAL_S)
     os._exit(1)
 
 

@@ -13,13 +13,13 @@ from indexer.errors import SettingsError
 from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.candidates import Span, Token, candidates
 from indexer.text.normal_forms import normal_form
-from indexer.text.segments import Piece, pieces
+from indexer.text.segments import Segment, segments
 from indexer.text.untagged import looks_english, plain_candidates, plain_sentences
 
 SHIPPED = Path(__file__).parent / "tagger"
 PREFERRED = "en_core_web_sm"
 BATCH_CHARACTERS = 30_000  # tagged together; larger batches leave the processor's cache and are slower
-LONGEST_SENTENCE = 2_000  # characters; beyond it is a list or data, cut between two words
+MAX_SENTENCE_LENGTH = 2_000  # characters; beyond it is a list or data, cut between two words
 REMEMBERED_WORDS = 300_000  # spaCy never forgets a word; past this many the pipeline is loaded anew
 MAY_END = frozenset(".?!:;…\"'”’)]}»")  # what may stand before a sentence that begins with a small letter
 UNUSED = ("parser", "ner", "lemmatizer", "attribute_ruler", "morphologizer", "entity_linker", "textcat")
@@ -63,8 +63,8 @@ class Preparer:
         return [Prepared(tuple(sentences), tuple(mentions)) for sentences, mentions in found]
 
     def _read(
-        self, numbered: Iterable[tuple[int, Piece]]
-    ) -> Iterator[tuple[int, Piece, list[int], list[Span]]]:
+        self, numbered: Iterable[tuple[int, Segment]]
+    ) -> Iterator[tuple[int, Segment, list[int], list[Span]]]:
         """Yield document number, piece, where its sentences begin, and its candidates."""
         for batch in _batches(numbered):
             if len(self._nlp.vocab.strings) > REMEMBERED_WORDS:
@@ -86,7 +86,7 @@ class Preparer:
                 yield index, piece, begins, spans
 
 
-def _extents(content: str, piece: Piece, begins: Sequence[int]) -> Iterator[Sentence]:
+def _extents(content: str, piece: Segment, begins: Sequence[int]) -> Iterator[Sentence]:
     """Turn the beginnings of a piece's sentences into ranges of `content`, without the white space between."""
     for begin, end in zip(begins, (*begins[1:], len(piece.text)), strict=True):
         start, stop = piece.start + begin, piece.start + end
@@ -125,14 +125,14 @@ def _multiply_with_numpy(nlp: Any) -> None:
                 layer.ops = numpy_ops
 
 
-def _all_pieces(documents: Sequence[Document]) -> Iterator[tuple[int, Piece]]:
+def _all_pieces(documents: Sequence[Document]) -> Iterator[tuple[int, Segment]]:
     for index, document in enumerate(documents):
-        for piece in pieces(document):
+        for piece in segments(document):
             yield index, piece
 
 
-def _batches(numbered: Iterable[tuple[int, Piece]]) -> Iterator[list[tuple[int, Piece]]]:
-    batch: list[tuple[int, Piece]] = []
+def _batches(numbered: Iterable[tuple[int, Segment]]) -> Iterator[list[tuple[int, Segment]]]:
+    batch: list[tuple[int, Segment]] = []
     size = 0
     for index, piece in numbered:
         batch.append((index, piece))
@@ -144,7 +144,7 @@ def _batches(numbered: Iterable[tuple[int, Piece]]) -> Iterator[list[tuple[int, 
         yield batch
 
 
-def _sentences(doc: Any, piece: Piece) -> Iterator[list[Token]]:
+def _sentences(doc: Any, piece: Segment) -> Iterator[list[Token]]:
     """Yield the tokens of each sentence; white space is no token, and a title is one sentence."""
     from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START, TAG
 
@@ -157,7 +157,7 @@ def _sentences(doc: Any, piece: Piece) -> Iterator[list[Token]]:
         if is_space:
             continue
         if tokens:
-            too_long = start + length - tokens[0][0] > LONGEST_SENTENCE
+            too_long = start + length - tokens[0][0] > MAX_SENTENCE_LENGTH
             if too_long or (begins == 1 and not piece.is_title and _may_begin(text, start, tokens[-1][1])):
                 yield tokens
                 tokens = []

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from indexer.records import Document
 
-LONGEST_PIECE = 20_000  # characters; bounds the memory of one forward pass of the tagger
-LONGEST_TITLE = 300  # a "title" beyond this is a text in the wrong field, and is split into sentences
-LONGEST_WORD = 80  # characters without a space or punctuation inside; beyond it is data, not language
+MAX_PIECE_LENGTH = 20_000  # characters; bounds the memory of one forward pass of the tagger
+MAX_TITLE_LENGTH = 300  # a "title" beyond this is a text in the wrong field, and is split into sentences
+MAX_WORD_LENGTH = 80  # characters without a space or punctuation inside; beyond it is data, not language
 WRAPPED_LINE = 40  # a line shorter than this was not wrapped by an editor: it ended
 
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n\s*")
@@ -40,11 +40,11 @@ _NOT_PROSE = re.compile(
 )
 _MARKUP = re.compile(r"\\(?!begin\b)[A-Za-z]|[<&]")
 _MAY_BE_NOT_PROSE = re.compile(r"[$\\@<`_]|://|www\.|doi:|&[a-z#]|/\w+/|\(\)")
-_LONG_WORD = re.compile(rf"[^\s.,;:!?()\[\]-]{{{LONGEST_WORD},}}")
+_LONG_WORD = re.compile(rf"[^\s.,;:!?()\[\]-]{{{MAX_WORD_LENGTH},}}")
 
 
 @dataclass(frozen=True)
-class Piece:
+class Segment:
     """A range of `Document.content`, with the text that the tagger may see of it."""
 
     start: int
@@ -53,30 +53,30 @@ class Piece:
     is_title: bool = False
 
 
-def pieces(document: Document) -> Iterator[Piece]:
+def segments(document: Document) -> Iterator[Segment]:
     """Yield the title and the paragraphs, in order. White space between them belongs to none."""
     content = document.content
     if document.title:
-        short = len(document.title) <= LONGEST_TITLE
+        short = len(document.title) <= MAX_TITLE_LENGTH
         for start, end in _cut(content, 0, len(document.title)):
-            yield _piece(content, start, end, is_title=short)
+            yield _segment(content, start, end, is_title=short)
     for start, end in _paragraphs(content, document.text_start):
-        yield _piece(content, start, end)
+        yield _segment(content, start, end)
 
 
-def _piece(content: str, start: int, end: int, *, is_title: bool = False) -> Piece:
+def _segment(content: str, start: int, end: int, *, is_title: bool = False) -> Segment:
     text = _SPACE.sub(" ", _UNPRINTABLE.sub("|", content[start:end]))
     hidden: list[tuple[int, int]] = []
     if _MAY_BE_NOT_PROSE.search(text):
         # The line breaks are needed here: a stray "$" must not reach the next line.
         hidden += [match.span() for match in _NOT_PROSE.finditer(content, start, end)]
         hidden = [(first - start, last - start) for first, last in hidden]
-    hidden += [match.span() for match in _LONG_WORD.finditer(text)] if len(text) >= LONGEST_WORD else []
+    hidden += [match.span() for match in _LONG_WORD.finditer(text)] if len(text) >= MAX_WORD_LENGTH else []
     for first, last in hidden:
         # Markup breaks a phrase; the rest stands where a noun could stand.
         sign = ";".ljust(last - first) if _MARKUP.match(text, first) else "x" * (last - first)
         text = text[:first] + sign + text[last:]
-    return Piece(start, text, tuple(sorted(hidden)), is_title)
+    return Segment(start, text, tuple(sorted(hidden)), is_title)
 
 
 def _paragraphs(content: str, start: int) -> Iterator[tuple[int, int]]:
@@ -105,8 +105,8 @@ def _lines(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Trim white space; cut what is too long at a sentence end, else at a space, else anywhere."""
-    while end - start > LONGEST_PIECE:
-        stop = _last_end(content, start, start + LONGEST_PIECE)
+    while end - start > MAX_PIECE_LENGTH:
+        stop = _last_end(content, start, start + MAX_PIECE_LENGTH)
         yield from _trimmed(content, start, stop)
         start = stop
     yield from _trimmed(content, start, end)

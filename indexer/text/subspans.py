@@ -14,7 +14,7 @@ from dataclasses import replace
 from indexer.records import Document, Mention, Prepared
 from indexer.text.normal_forms import normal_form
 
-LONGEST = 6  # words; the paper's
+MAX_LENGTH = 6  # words; the paper's
 _JOINT = re.compile(r"\s+(?:of|for|in|and|on|by|with)\s+")
 _WORD = re.compile(r"[^\s\-/]+")
 _EDGES = ".,;:!?\"'()[]{}"
@@ -43,7 +43,7 @@ def _spans(content: str, prepared: Prepared) -> Iterator[tuple[int, int]]:
                 words.append(word.span())
                 inside.append(True)
         for first in range(len(words)):
-            for last in range(first, min(first + LONGEST, len(words))):
+            for last in range(first, min(first + MAX_LENGTH, len(words))):
                 if inside[first] and inside[last]:
                     yield _trimmed(content, words[first][0], words[last][1])
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from indexer.text.stopwords import ANY_FOREIGN, ENGLISH, FOREIGN
 
-LONGEST_RUN = 4  # words
-LONGEST_CHARACTERS = 12  # of a script that writes no spaces
+MAX_RUN_WORDS = 4  # words
+MAX_RUN_CHARACTERS = 12  # of a script that writes no spaces
 LANGUAGE_SAMPLE = 1_500  # characters that decide which language a piece is in
-LONGEST_WORD = 40  # characters; what is longer is not a word
+MAX_WORD_LENGTH = 40  # characters; what is longer is not a word
 
 Span = tuple[int, int]
 
@@ -60,9 +60,9 @@ def plain_sentences(text: str) -> Iterator[Span]:
 def plain_candidates(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield runs of up to four words between stop words and punctuation; of a longer run, its parts."""
     spans = [match.span() for match in _UNSPACED_RUN.finditer(text, start, end)]
-    spans = [span for span in spans if 2 <= span[1] - span[0] <= LONGEST_CHARACTERS]
+    spans = [span for span in spans if 2 <= span[1] - span[0] <= MAX_RUN_CHARACTERS]
     for run in _runs(text, start, end):
-        if len(run) <= LONGEST_RUN:
+        if len(run) <= MAX_RUN_WORDS:
             spans.append((run[0][0], run[-1][1]))
         else:
             spans.extend(_parts(text, run))
@@ -73,7 +73,7 @@ def _runs(text: str, start: int, end: int) -> Iterator[list[Span]]:
     run: list[Span] = []
     for match in _RUN.finditer(text, start, end):
         word = match.group().lower()
-        stop = word in ANY_FOREIGN or word in ENGLISH or len(word) > LONGEST_WORD
+        stop = word in ANY_FOREIGN or word in ENGLISH or len(word) > MAX_WORD_LENGTH
         if run and (stop or text[run[-1][1] : match.start()].strip(" \t")):
             yield run
             run = []
@@ -92,7 +92,7 @@ def _parts(text: str, run: list[Span]) -> Iterator[Span]:
     begin = 0
     while begin < len(run):
         stop = begin
-        while stop < len(run) and capitals[stop] and stop - begin < LONGEST_RUN:
+        while stop < len(run) and capitals[stop] and stop - begin < MAX_RUN_WORDS:
             stop += 1
         if stop > begin:
             yield run[begin][0], run[stop - 1][1]

@@ -11,9 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LEAST_DOCUMENTS = (
-    60  # new ones; of 30 like the old, one handful in nine looked like drift, of 60 one in twenty
-)
+MIN_DOCUMENTS = 60  # new ones; of 30 like the old, one handful in nine looked like drift, of 60 one in twenty
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def compare(reference: Sequence[Seen], old: Sequence[Seen], new: Sequence[Seen])
 
 def enough(*documents: int) -> bool:
     """Whether numbers of documents are large enough to compare."""
-    return min(documents) >= LEAST_DOCUMENTS
+    return min(documents) >= MIN_DOCUMENTS
 
 
 def _beyond(seen: Sequence[Seen]) -> float:

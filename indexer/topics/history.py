@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import LineageEntry, TopicEntry
-from indexer.engines.base import Special
+from indexer.engines.base import SignificantKeyphrase
 from indexer.errors import NotFound, QueryError
 from indexer.records import StoredDocument, Topic
 
@@ -104,5 +104,7 @@ class TopicDetails:
     topic: Topic
     others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
     documents: tuple[StoredDocument, ...]  # mostly about it and nearest to it first
-    special: tuple[Special, ...]  # keyphrases that are more frequent here than elsewhere, most telling first
+    special: tuple[
+        SignificantKeyphrase, ...
+    ]  # keyphrases that are more frequent here than elsewhere, most telling first
     history: TopicHistory

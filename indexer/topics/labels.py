@@ -32,7 +32,7 @@ class PhraseCount:
     vector: Floats
 
 
-class Candidate(NamedTuple):
+class LabelCandidate(NamedTuple):
     """A phrase that may stand for a topic."""
 
     score: float
@@ -47,7 +47,7 @@ class LabelMaker:
 
     centroids: Mapping[str, Floats]  # topic id ► float32 [dims], unit length
     sizes: Mapping[str, int]  # topic id ► documents
-    _best: dict[str, list[Candidate]] = field(default_factory=dict)  # heaps
+    _best: dict[str, list[LabelCandidate]] = field(default_factory=dict)  # heaps
 
     def add(self, count: PhraseCount) -> None:
         """Take a phrase into account."""
@@ -57,7 +57,7 @@ class LabelMaker:
             if topic not in self.centroids or (sentences < 2 and self.sizes.get(topic, 0) >= 20):
                 continue
             near = float(np.dot(count.vector, self.centroids[topic]))
-            entry = Candidate(self._score(topic, sentences, total, surface), count.phrase, surface, near)
+            entry = LabelCandidate(self._score(topic, sentences, total, surface), count.phrase, surface, near)
             heap = self._best.setdefault(topic, [])
             (heapq.heappush if len(heap) < KEPT else heapq.heappushpop)(heap, entry)
 
@@ -78,7 +78,7 @@ class LabelMaker:
         return _without_clashes(ranked, self.sizes)
 
 
-def _near(found: Sequence[Candidate]) -> list[Candidate]:
+def _near(found: Sequence[LabelCandidate]) -> list[LabelCandidate]:
     """The same phrases, scored higher the nearer they are to the centroid.
 
     Near is what is near for this topic and this encoder: one encoder's cosines spread twice as wide as another's.
@@ -94,7 +94,7 @@ def _near(found: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def _supported(found: Sequence[Candidate]) -> list[str]:
+def _supported(found: Sequence[LabelCandidate]) -> list[str]:
     """Surfaces, best first, those ahead whose words stand in many other good phrases of the topic.
 
     That tells "climate models" from "wind speed", when both are frequent: climate is in the other phrases too.
@@ -105,7 +105,7 @@ def _supported(found: Sequence[Candidate]) -> list[str]:
         weight.update(dict.fromkeys(words[surface], score))
     most = max(weight.values(), default=0.0) or 1.0
 
-    def order(candidate: Candidate) -> tuple[float, str]:
+    def order(candidate: LabelCandidate) -> tuple[float, str]:
         score, phrase, surface, _ = candidate
         support = sum(math.sqrt(weight[w] / most) for w in words[surface]) / max(1, len(words[surface]))
         return -score * (1 - SUPPORT + SUPPORT * support), phrase

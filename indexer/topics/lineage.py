@@ -24,7 +24,7 @@ class TopicShape:
 
 
 @dataclass(frozen=True)
-class Heirs:
+class ContinuedTopics:
     """What became of old topics. Numbers are positions in the lists given: (old, new, likeness)."""
 
     kept: tuple[tuple[int, int, float], ...]
@@ -39,7 +39,7 @@ class Heirs:
         return tuple(sorted([*self.new, *(n for _, n, _ in self.split)]))
 
 
-def likeness(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Floats:
+def shape_similarity(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Floats:
     """float32 [old, new], 0..1.
 
     Centroids of one collection all point roughly the same way, so their mean is taken away first.
@@ -59,14 +59,14 @@ def likeness(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Floats:
     return alike
 
 
-def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Heirs:
+def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> ContinuedTopics:
     """Match each new topic with at most one old one so that the likeness is greatest in total (Hungarian method).
 
     What is left over was split off, merged, born or retired, by whether it is like anything on the other side.
     """
     from scipy.optimize import linear_sum_assignment
 
-    alike = likeness(old, new)
+    alike = shape_similarity(old, new)
     pairs = zip(*linear_sum_assignment(-alike), strict=True) if old and new else ()
     kept = [(int(o), int(n), float(alike[o, n])) for o, n in pairs if alike[o, n] >= SAME]
     lost = sorted(set(range(len(old))) - {o for o, _, _ in kept})
@@ -75,7 +75,7 @@ def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Heirs:
     merged = [(o, int(alike[o].argmax()), float(alike[o].max())) for o in lost if new]
     split = [link for link in split if link[2] >= RELATED]
     merged = [link for link in merged if link[2] >= RELATED]
-    return Heirs(
+    return ContinuedTopics(
         kept=tuple(kept),
         split=tuple(split),
         merged=tuple(merged),

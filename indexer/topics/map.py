@@ -24,7 +24,7 @@ WIDE, HIGH = 1000.0, 640.0  # the picture
 NARROW, TALL = 420.0, 1000.0  # the one for phones
 ROOMY = 25  # topics that it has room for, with their names; for more it is higher
 MARGIN = 40.0
-LARGEST, SMALLEST = 46.0, 9.0  # radius
+MAX_SIZE, SMALLEST = 46.0, 9.0  # radius
 GAP = 4.0  # between two circles
 PUSHES = 300  # steps in which circles that overlap leave each other
 GROUPS = 8  # at most: more colours cannot be told apart
@@ -115,7 +115,7 @@ def _radii(sizes: Sequence[int]) -> Points:
     """So that areas are as the numbers of documents are."""
     share = np.sqrt(np.array(sizes, np.float64) / max(1, *sizes))
     crowd = min(1.0, np.sqrt(24 / len(sizes)))  # many topics are drawn smaller
-    radii: Points = np.maximum(SMALLEST * max(crowd, 0.5), LARGEST * crowd * share)
+    radii: Points = np.maximum(SMALLEST * max(crowd, 0.5), MAX_SIZE * crowd * share)
     return radii
 
 

@@ -15,7 +15,7 @@ from indexer.web import schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import JSON, documented
 from indexer.web.params import (
-    MOST,
+    MAX_COUNT,
     Filters,
     Id,
     Limit,
@@ -34,7 +34,7 @@ TopicPath = Annotated[str, Path(alias="id", max_length=200, description="Id, num
 # -- search --------------------------------------------------------------------------------------------------
 
 
-@router.get("/search", response_model=schemas.Found, response_model_exclude_none=True)
+@router.get("/search", response_model=schemas.SearchPage, response_model_exclude_none=True)
 def search(
     served: Shared,
     reader: Reader,
@@ -42,7 +42,7 @@ def search(
     q: Words = "",
     mode: Mode = "both",
     facet: Names = ["topic", "keyphrase"],  # noqa: B006
-    facet_size: Annotated[int, Query(ge=1, le=MOST)] = 10,
+    facet_size: Annotated[int, Query(ge=1, le=MAX_COUNT)] = 10,
     limit: Limit = 10,
     offset: Offset = 0,
     why: Annotated[bool, Query(description="Say what each document was found by.")] = False,
@@ -171,7 +171,7 @@ def topic(
     served: Shared,
     reader: Reader,
     name: TopicPath,
-    documents: Annotated[int, Query(ge=0, le=MOST)] = 5,
+    documents: Annotated[int, Query(ge=0, le=MAX_COUNT)] = 5,
 ) -> dict[str, Any]:
     """Show a topic: phrases, what is special about it, documents, history, neighbours."""
     details = served.collection.topic(name, documents=documents)

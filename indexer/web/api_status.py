@@ -13,12 +13,12 @@ from indexer.web import schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import Refusal, documented
 from indexer.web.metrics import CONTENT_TYPE, exposed
-from indexer.web.params import MOST
+from indexer.web.params import MAX_COUNT
 from indexer.web.shared import Shared
 
 router = APIRouter(responses=documented(400, 401, 403, 422, 429, 503))
 
-Last = Annotated[int, Query(ge=1, le=MOST, description="The last so many.")]
+Last = Annotated[int, Query(ge=1, le=MAX_COUNT, description="The last so many.")]
 
 
 @router.get("/api/status", response_model=schemas.Status)
@@ -56,7 +56,7 @@ def plain_run(of: Run) -> dict[str, Any]:
 
 
 @router.get("/api/dead-letters", response_model=list[schemas.DeadLetter])
-def dead_letters(served: Shared, reader: Reader, limit: Last = MOST) -> list[dict[str, Any]]:
+def dead_letters(served: Shared, reader: Reader, limit: Last = MAX_COUNT) -> list[dict[str, Any]]:
     """What could not be processed, and why."""
     posted = served.collection.posted
     found = served.collection.dead_letters(limit)

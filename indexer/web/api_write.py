@@ -27,7 +27,7 @@ from indexer.web.tasks import Task
 
 router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 413, 415, 422, 429, 503))
 
-MOST_DOCUMENTS = 1_000  # in one request
+MAX_DOCUMENTS = 1_000  # in one request
 
 
 @router.post("/documents", response_model=schemas.Task, status_code=202, dependencies=[JSON])
@@ -37,9 +37,7 @@ def add_documents(
     response: Response,
     documents: Annotated[
         Annotated[schemas.NewDocument, Tag("one")]
-        | Annotated[
-            list[schemas.NewDocument], Field(min_length=1, max_length=MOST_DOCUMENTS), Tag("several")
-        ],
+        | Annotated[list[schemas.NewDocument], Field(min_length=1, max_length=MAX_DOCUMENTS), Tag("several")],
         Discriminator(lambda given: "several" if isinstance(given, list) else "one"),
         Body(),
     ],

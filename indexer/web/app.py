@@ -86,8 +86,8 @@ def _sizes(served: Served) -> dict[str, int]:
     return {
         "/api/documents": documents,
         "/api/keyphrases": 1_000_000,
-        "/api/files": task_work.LARGEST_FILE + FORM,
-        "/operations/files": task_work.LARGEST_FILE + FORM,
+        "/api/files": task_work.MAX_FILE_SIZE + FORM,
+        "/operations/files": task_work.MAX_FILE_SIZE + FORM,
     }
 
 

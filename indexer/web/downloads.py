@@ -22,13 +22,13 @@ from indexer.export.tables import (
 from indexer.search.results import Mode
 from indexer.web.auth import Reader
 from indexer.web.errors import documented
-from indexer.web.pages.search import Asked
+from indexer.web.pages.search import SearchForm
 from indexer.web.params import Filters, Words
 from indexer.web.shared import Served, Shared
 
 router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 501, 503))
 
-LONGEST_NAME = 60  # characters of a query in the name of a file
+MAX_NAME_LENGTH = 60  # characters of a query in the name of a file
 MEDIA = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",
@@ -61,7 +61,7 @@ def export_topics(served: Shared, reader: Reader, kind: Kind) -> StreamingRespon
 @router.get("/export/search/{kind}", include_in_schema=False)
 def page_search(request: Request, served: Shared, reader: Reader, kind: Kind) -> StreamingResponse:
     """What the page shows under the same parameters."""
-    asked = Asked.read(request, served)
+    asked = SearchForm.read(request, served)
     found = _found(served, asked.query, asked.mode, asked.filters(served.kinds().date))
     return _file(kind, _named(asked.query), *found)
 
@@ -82,7 +82,7 @@ def _found(served: Served, query: str, mode: Mode, filters: Filters) -> tuple[It
 def _named(query: str) -> str:
     """The query as the name of a file."""
     words = re.findall(r"\w+", query)
-    return "-".join(words)[:LONGEST_NAME].strip("-") or "documents"
+    return "-".join(words)[:MAX_NAME_LENGTH].strip("-") or "documents"
 
 
 def _file(kind: str, name: str, rows: Iterator[Row], columns: tuple[str, ...]) -> StreamingResponse:

@@ -16,8 +16,8 @@ from indexer.search.query import parse_filter
 from indexer.search.results import Mode
 from indexer.search.search import DEEPEST
 
-MOST_CONDITIONS = 50
-MOST = 100  # rows of a list
+MAX_CONDITIONS = 50
+MAX_COUNT = 100  # rows of a list
 
 Words = Annotated[
     str,
@@ -26,9 +26,9 @@ Words = Annotated[
         description='Words, "exact phrases", begin* and -without; this OR that, NOT that (in capitals).',
     ),
 ]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="Rows of a page.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_COUNT, description="Rows of a page.")]
 Offset = Annotated[int, Query(ge=0, lt=DEEPEST, description="Rows to leave out before the page.")]
-Names = Annotated[list[str], Query(max_length=MOST_CONDITIONS)]
+Names = Annotated[list[str], Query(max_length=MAX_CONDITIONS)]
 Id = Annotated[str, Query(min_length=1, max_length=512)]
 
 
@@ -43,8 +43,8 @@ def _filters(
         list[Condition], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.")
     ] = [],  # noqa: B006
 ) -> list[Filter]:
-    if len(topic) + len(keyphrase) + len(where) > MOST_CONDITIONS:
-        raise QueryError(f"There are more than {MOST_CONDITIONS} conditions.")
+    if len(topic) + len(keyphrase) + len(where) > MAX_CONDITIONS:
+        raise QueryError(f"There are more than {MAX_CONDITIONS} conditions.")
     return [
         *(Filter("topic", "=", one) for one in topic),
         *(Filter("keyphrase", "=", one) for one in keyphrase),
@@ -79,4 +79,4 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"There is no parameter '{name}'. There are: {', '.join(known) or 'none'}."
 
 
-__all__ = ["MOST", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words", "only_known"]
+__all__ = ["MAX_COUNT", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words", "only_known"]

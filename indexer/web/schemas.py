@@ -66,7 +66,7 @@ class Topic(BaseModel):
     label: str
     documents: int
     phrases: list[str]
-    named_by_hand: bool
+    label_locked: bool
 
 
 class GrowingTopic(Topic):
@@ -132,7 +132,7 @@ class FacetValue(BaseModel):
 Facets = dict[str, list[FacetValue]]
 
 
-class Found(BaseModel):
+class SearchPage(BaseModel):
     """A page of documents."""
 
     query: str
@@ -198,7 +198,7 @@ class TopicEvent(BaseModel):
     by: str
 
 
-class Special(BaseModel):
+class SignificantKeyphrase(BaseModel):
     keyphrase: str
     documents: int
     everywhere: int
@@ -218,7 +218,9 @@ class TopicDetails(GrowingTopic):
         description="Ids that a retired topic became besides, when it was asked for."
     )
     top_documents: list[WeightedHead]
-    special: list[Special] = Field(description="Keyphrases that are more frequent here than elsewhere.")
+    special: list[SignificantKeyphrase] = Field(
+        description="Keyphrases that are more frequent here than elsewhere."
+    )
     history: list[TopicEvent]
     neighbours: list[NearTopic]
 

@@ -17,20 +17,20 @@ from typing import IO, Any
 
 from indexer.errors import IndexerError, InputError, QueryError
 from indexer.export.formatting import count
-from indexer.pipeline.run import MOST_PROBLEMS, RunReport
+from indexer.pipeline.run import MAX_PROBLEMS, RunReport
 from indexer.protocols import Progress
 from indexer.readers import ReadOptions, read
 from indexer.readers.registry import MANY, ONE
 from indexer.readers.source import File, hash_id, shown
-from indexer.runs.uploads import Waiting
+from indexer.runs.uploads import Upload
 from indexer.web.errors import Refusal
 from indexer.web.shared import Served
 from indexer.web.tasks import Result, Task
 
-LARGEST_FILE = 50_000_000  # bytes
+MAX_FILE_SIZE = 50_000_000  # bytes
 COPIED = 1 << 20
-LONGEST_NAME = 120
-MOST_TOLD = 1_000  # ids of documents that a task names
+MAX_NAME_LENGTH = 120
+MAX_REPORTED = 1_000  # ids of documents that a task names
 SUMMED = ("read", "new", "changed", "unchanged", "deleted", "mined", "taken_over", "failed", "seconds")
 UNSAFE = re.compile(r"[^\w .()+-]+")
 MAGIC = {"pdf": b"%PDF-", "docx": b"PK\x03\x04"}  # what such files begin with; all others are text
@@ -100,7 +100,7 @@ def safe_name(name: str) -> str:
     given = name.replace("\\", "/").rpartition("/")[2]
     last = UNSAFE.sub("_", given).strip(" .")
     stem, dot, suffix = last.rpartition(".")
-    short = f"{stem[: LONGEST_NAME - len(suffix)]}{dot}{suffix}" if dot else last[:LONGEST_NAME]
+    short = f"{stem[: MAX_NAME_LENGTH - len(suffix)]}{dot}{suffix}" if dot else last[:MAX_NAME_LENGTH]
     if short == given or not dot:
         return short
     return f"{short.removesuffix(dot + suffix)}-{hash_id(given)[:6]}{dot}{suffix}"
@@ -119,11 +119,11 @@ def go_on(served: Served) -> None:
 
 def _index(
     served: Served,
-    waiting: Waiting,
+    waiting: Upload,
     about: str,
     ids: Sequence[str] = (),
     *,
-    left_by_another: Sequence[Waiting] = (),
+    left_by_another: Sequence[Upload] = (),
 ) -> Task:
     """A task that stores something, and all that waits before it.
 
@@ -170,10 +170,10 @@ def _summed(reports: Sequence[RunReport | None]) -> RunReport:
     sums: dict[str, Any] = {name: sum(getattr(report, name) for report in done) for name in SUMMED}
     problems = [problem for report in done for problem in report.problems]
     notes = [note for report in done for note in report.notes]
-    return replace(done[-1], **sums, problems=problems[:MOST_PROBLEMS], notes=notes)
+    return replace(done[-1], **sums, problems=problems[:MAX_PROBLEMS], notes=notes)
 
 
-def _store(served: Served, waiting: Waiting, progress: Progress) -> RunReport:
+def _store(served: Served, waiting: Upload, progress: Progress) -> RunReport:
     """Index one thing that waits. It waits on where that fails for a reason that passes."""
     try:
         return served.collection.index_posted(waiting, wait=False, progress=progress)
@@ -184,7 +184,7 @@ def _store(served: Served, waiting: Waiting, progress: Progress) -> RunReport:
         raise
 
 
-def _store_older(served: Served, waiting: Waiting, progress: Progress) -> RunReport | None:
+def _store_older(served: Served, waiting: Upload, progress: Progress) -> RunReport | None:
     """What cannot be stored at all was the matter of its own task."""
     try:
         return _store(served, waiting, progress)
@@ -200,10 +200,10 @@ def _come_from(served: Served, places: Sequence[Path]) -> list[str]:
 
     def ids() -> Iterator[str]:
         for place in dict.fromkeys(places):
-            lines = list(islice(catalog.ids(name, source_prefix=f"{shown(place)}:"), MOST_TOLD))
+            lines = list(islice(catalog.ids(name, source_prefix=f"{shown(place)}:"), MAX_REPORTED))
             yield from lines or catalog.ledger(name, [File.given(place).id])
 
-    return list(islice(ids(), MOST_TOLD))
+    return list(islice(ids(), MAX_REPORTED))
 
 
 def delete(served: Served, id_: str) -> Task:

@@ -21,10 +21,10 @@ from indexer.log import get_logger
 from indexer.protocols import Progress
 from indexer.web.errors import Refusal, hint_of
 
-MOST_WAITING = 100
+MAX_QUEUED = 100
 KEPT = 500  # of the tasks that are done
 PATIENCE = 1_800.0  # seconds that a task waits for somebody else who is writing
-LOOK_EVERY = 1.0
+POLL_INTERVAL_S = 1.0
 ENDING = 10.0  # seconds that what is under way may take to stop
 
 State = Literal["waiting", "running", "done", "failed", "stopped"]
@@ -66,7 +66,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, Task] = OrderedDict()
-        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context]] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context]] = queue.Queue(MAX_QUEUED)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go, name="tasks", daemon=True)
         self._thread.start()
@@ -86,9 +86,7 @@ class Tasks:
             # With the context of the request, so that log lines of the work have its id.
             self._waiting.put_nowait((task, work, contextvars.copy_context()))
         except queue.Full:
-            raise Refusal(
-                503, f"{MOST_WAITING} tasks are waiting already.", hint="Come back later."
-            ) from None
+            raise Refusal(503, f"{MAX_QUEUED} tasks are waiting already.", hint="Come back later.") from None
         self._tasks[task.id] = task
         for id_ in [id_ for id_, one in self._tasks.items() if one.ended][: max(0, len(self._tasks) - KEPT)]:
             del self._tasks[id_]
@@ -128,7 +126,7 @@ class Tasks:
         task.state = "running"
         logger.info("task_begun", task=task.id, kind=task.kind)
         try:
-            result = self._insist(task, lambda: work(progress))
+            result = self._retry(task, lambda: work(progress))
             task.documents = result.pop("documents", task.documents)
             task.result = result
             task.state = "done"
@@ -145,7 +143,7 @@ class Tasks:
             "task_ended", task=task.id, state=task.state, run=task.result.get("run", ""), error=task.error
         )
 
-    def _insist(self, task: Task, work: Callable[[], Result]) -> Result:
+    def _retry(self, task: Task, work: Callable[[], Result]) -> Result:
         """Wait while somebody else is writing to the collection."""
         until = time.monotonic() + PATIENCE
         while True:
@@ -155,5 +153,5 @@ class Tasks:
                 if "holder" not in error.facts or time.monotonic() > until:
                     raise
                 task.stage, task.done, task.total = f"wait for {error.facts['holder']}", 0, None
-            if self._stop.wait(LOOK_EVERY):
+            if self._stop.wait(POLL_INTERVAL_S):
                 raise Stopped

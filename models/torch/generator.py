@@ -19,11 +19,11 @@ from indexer.keyphrases.ranker import Recombined
 from indexer.records import Document
 from indexer.text import stemmed
 from models.bundle import Bundle
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 
 BEAM = 50  # the paper's
-LONGEST_SEQUENCE = 40  # word pieces that are written
-LONGEST_TEXT = 512  # word pieces that are read
+MAX_SEQUENCE_LENGTH = 40  # word pieces that are written
+MAX_TEXT_LENGTH = 512  # word pieces that are read
 BETWEEN = "; "  # keyphrases of a sequence
 FAMILY = "bart"
 
@@ -67,16 +67,16 @@ class Generator:
 
 def written(model: Any, tokenizer: Path, text: str, beam: int) -> list[str]:
     """Phrases of all sequences of the beam, the best sequence first; of those with the same stems the first."""
-    words = WordPieces(tokenizer)
+    words = TokenizerFile(tokenizer)
     [ids] = words.ids([text])
-    whole = torch.tensor([[*words.prefix, *ids[:LONGEST_TEXT].tolist(), *words.suffix]])
+    whole = torch.tensor([[*words.prefix, *ids[:MAX_TEXT_LENGTH].tolist(), *words.suffix]])
     with torch.inference_mode():
         sequences = model.generate(
             whole,
             attention_mask=torch.ones_like(whole),
             num_beams=beam,
             num_return_sequences=beam,
-            max_new_tokens=LONGEST_SEQUENCE,
+            max_new_tokens=MAX_SEQUENCE_LENGTH,
             do_sample=False,
         )
     return phrases_of(Tokenizer.from_file(str(tokenizer)).decode_batch(sequences.tolist()))

@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from indexer.catalog import Catalog, LedgerEntry, Letter
-from indexer.catalog.batches import Claim, Outcome
-from indexer.catalog.entries import Candidate
+from indexer.catalog import Catalog, Failure, LedgerEntry
+from indexer.catalog.batches import BatchOutcome, Claim
+from indexer.catalog.entries import BundleCandidate
 
 Start = Callable[[Callable[[], object]], Callable[[], int]]
 
-FOUND = Candidate("h", ((0, 20), (21, 40)), ((3, 9), (22, 30)))
+FOUND = BundleCandidate("h", ((0, 20), (21, 40)), ((3, 9), (22, 30)))
 
 
 def started(catalog: Catalog, documents: int) -> str:
@@ -29,7 +29,7 @@ def claimed(catalog: Catalog, id_: str, state: str = "prepare", **more: float) -
 
 def prepared(catalog: Catalog, id_: str) -> Claim:
     claim = claimed(catalog, id_)
-    assert catalog.hand_on(claim, dict.fromkeys(claim.ids, FOUND))
+    assert catalog.advance(claim, dict.fromkeys(claim.ids, FOUND))
     return claimed(catalog, id_, "encode")
 
 
@@ -54,9 +54,9 @@ def test_a_document_that_is_in_a_batch_is_not_put_into_another(catalog: Catalog)
 
 def test_a_document_with_an_open_dead_letter_waits_until_that_is_closed(catalog: Catalog) -> None:
     run = started(catalog, 2)
-    catalog.bury("main", [Letter("a.jsonl:2", "encode", "it kills", "d001")])
+    catalog.dead_letter("main", [Failure("a.jsonl:2", "encode", "it kills", "d001")])
     (id_,) = catalog.cut(run, 9, most=9)
-    assert catalog.finish_batch(prepared(catalog, id_), Outcome({"d000": "h"}, "b")) == []
+    assert catalog.finish_batch(prepared(catalog, id_), BatchOutcome({"d000": "h"}, "b")) == []
     assert catalog.is_through(run)
     catalog.resolve("main", document_ids=["d001"])
     assert not catalog.is_through(run)
@@ -70,8 +70,8 @@ def test_a_batch_goes_from_prepare_to_encode_and_out(catalog: Catalog) -> None:
     claim = prepared(catalog, id_)
     assert claim.candidates == dict.fromkeys(("d000", "d001", "d002"), FOUND)
     assert not catalog.is_through(run)
-    letter = Letter("a.jsonl:3", "encode", "no", "d002")
-    assert catalog.finish_batch(claim, Outcome({"d000": "h", "d001": "h"}, "b", letters=[letter])) == []
+    letter = Failure("a.jsonl:3", "encode", "no", "d002")
+    assert catalog.finish_batch(claim, BatchOutcome({"d000": "h", "d001": "h"}, "b", letters=[letter])) == []
     assert catalog.count("main") == {"stored": 1, "mined": 2, "done": 0}
     assert [dead.document_id for dead in catalog.dead("main")] == ["d002"]
     assert catalog.run(run).counts == {"mined": 2, "failed": 1, "bundle": "b"}
@@ -86,7 +86,7 @@ def test_what_another_text_was_stored_for_is_not_mined_and_comes_again(catalog: 
     claim = prepared(catalog, id_)
     catalog.record("main", [LedgerEntry("d001", "another")])
     again = catalog.finish_batch(
-        claim, Outcome({"d000": "h", "d001": "h"}, "b", changed=["d002"], missing=["d003"])
+        claim, BatchOutcome({"d000": "h", "d001": "h"}, "b", changed=["d002"], missing=["d003"])
     )
     assert again is not None
     assert claimed(catalog, again[0]).ids == ("d002",)
@@ -96,14 +96,14 @@ def test_what_another_text_was_stored_for_is_not_mined_and_comes_again(catalog: 
 def test_what_cannot_be_prepared_leaves_the_batch(catalog: Catalog) -> None:
     run = started(catalog, 3)
     (id_,) = catalog.cut(run, 9, most=9)
-    letter = Letter("a", "prepare", "no", "d001")
-    assert catalog.hand_on(claimed(catalog, id_), {"d000": FOUND}, missing=["d002"], letters=[letter])
+    letter = Failure("a", "prepare", "no", "d001")
+    assert catalog.advance(claimed(catalog, id_), {"d000": FOUND}, missing=["d002"], letters=[letter])
     claim = claimed(catalog, id_, "encode")
     assert claim.ids == ("d000",)
     assert list(catalog.ledger("main", ["d000", "d001", "d002"])) == ["d000", "d001"]
-    catalog.finish_batch(claim, Outcome({"d000": "h"}, "b"))
+    catalog.finish_batch(claim, BatchOutcome({"d000": "h"}, "b"))
     (rest,) = catalog.cut(started(catalog, 2), 9, most=9)
-    assert not catalog.hand_on(claimed(catalog, rest), {}, letters=[letter])
+    assert not catalog.advance(claimed(catalog, rest), {}, letters=[letter])
     assert catalog.waiting() == []
 
 
@@ -115,8 +115,8 @@ def test_nobody_else_gets_a_batch_until_its_lease_ends_and_that_is_remembered(ca
     assert catalog.claim(id_, "prepare") is None
     assert not catalog.renew_claim(slow)
     assert catalog.renew_claim(quick)
-    assert not catalog.hand_on(slow, {"d000": FOUND})
-    assert catalog.finish_batch(slow, Outcome({"d000": "h"}, "b")) is None
+    assert not catalog.advance(slow, {"d000": FOUND})
+    assert catalog.finish_batch(slow, BatchOutcome({"d000": "h"}, "b")) is None
     catalog.release(slow)  # not ours any more: nothing happens
     assert catalog.claim(id_, "prepare") is None
     assert catalog.count("main")["mined"] == 0
@@ -186,10 +186,10 @@ def test_of_many_that_claim_at_once_each_batch_goes_to_one(url: str, catalog: Ca
         with Catalog.open(url) as mine:
             got = [claim for id_ in ids if (claim := mine.claim(id_, "prepare"))]
             for claim in got:
-                assert mine.hand_on(claim, dict.fromkeys(claim.ids, FOUND))
+                assert mine.advance(claim, dict.fromkeys(claim.ids, FOUND))
                 found = mine.claim(claim.id, "encode")
                 if found:
-                    assert mine.finish_batch(found, Outcome(dict.fromkeys(found.ids, "h"), "b")) == []
+                    assert mine.finish_batch(found, BatchOutcome(dict.fromkeys(found.ids, "h"), "b")) == []
             return [claim.id for claim in got]
 
     with ThreadPoolExecutor(claimers) as pool:

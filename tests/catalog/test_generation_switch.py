@@ -25,7 +25,7 @@ def turned(catalog: Catalog) -> Catalog:
     catalog.save_fit("main", "R2", "", ARRAYS, {})
     catalog.record("main", [done("a", "R1", run="R0"), done("b", "R1", "2"), done("c", "R1")])
     catalog.record("main@2", [done("a", "R2"), done("b", "R2", "1"), done("gone", "R2")])
-    catalog.plan_turn("main", 1, 2, fit="R2", run="R2")
+    catalog.plan_switch("main", 1, 2, fit="R2", run="R2")
     assert catalog.generations("main")[1] == GenerationEntry(1, True, "", 0, "")  # planned is not done
     catalog.turn("main", 2, topics=[TWO], lineage=[])
     return catalog
@@ -58,7 +58,7 @@ def test_a_turn_changes_fit_and_topics_too(turned: Catalog) -> None:
 
 def test_the_way_back_finds_the_documents_as_they_were(turned: Catalog) -> None:
     turned.record("main", [done("b", "R2", "3")])
-    turned.plan_turn("main", 2, 1, fit="R1", run="R3")
+    turned.plan_switch("main", 2, 1, fit="R1", run="R3")
     turned.turn("main", 1, topics=[ONE], lineage=[])
     assert turned.ledger("main", ["a", "b"]) == {
         "a": replace(done("a", "R1"), run="R0"),
@@ -73,7 +73,7 @@ def test_the_way_back_finds_the_documents_as_they_were(turned: Catalog) -> None:
 
 
 def test_a_generation_without_topics_has_no_fit(turned: Catalog) -> None:
-    turned.plan_turn("main", 2, 1, fit="", run="R3")
+    turned.plan_switch("main", 2, 1, fit="", run="R3")
     turned.turn("main", 1, topics=[], lineage=[])
     assert live_fit(turned) == ""
     assert turned.topics("main") == []
@@ -81,7 +81,7 @@ def test_a_generation_without_topics_has_no_fit(turned: Catalog) -> None:
 
 def test_a_turn_that_fails_changes_nothing(turned: Catalog) -> None:
     before = turned.ledger("main", ["a", "b", "c"])
-    turned.plan_turn("main", 2, 1, fit="R1", run="R3")
+    turned.plan_switch("main", 2, 1, fit="R1", run="R3")
     with pytest.raises(CatalogError):  # there is no such topic
         turned.turn("main", 1, topics=[ONE], lineage=[LineageEntry("R3", "t-000099", None, "retired")])
     with pytest.raises(NotFound, match="Nothing is known of generation 7"):

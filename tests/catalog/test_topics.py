@@ -55,9 +55,9 @@ def test_topics_are_saved_and_overwritten(catalog: Catalog) -> None:
 def test_a_name_given_by_hand_stays_when_topics_are_mined_again(catalog: Catalog) -> None:
     catalog.save_topics("main", [topic(1, "mined")])
     renamed = catalog.rename_topic("main", "t-000001", "  My \n name ")
-    assert (renamed.label, renamed.named_by_hand) == ("My name", True)
+    assert (renamed.label, renamed.label_locked) == ("My name", True)
     catalog.save_topics("main", [topic(1, "mined again", size=9)])
-    assert catalog.topics("main") == [topic(1, "My name", size=9, named_by_hand=True)]
+    assert catalog.topics("main") == [topic(1, "My name", size=9, label_locked=True)]
     catalog.rename_topic("main", "t-000001", "mined", by_hand=False)
     catalog.save_topics("main", [topic(1, "mined again")])
     assert catalog.topics("main") == [topic(1, "mined again")]

@@ -7,13 +7,13 @@ import threading
 
 import pytest
 
-from indexer.cli.progress import Lines
+from indexer.cli.progress import ProgressLines
 
 
 def test_a_line_for_each_stage_and_each_minute(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("indexer.cli.progress.time.monotonic", lambda: now[0])
-    with Lines() as lines:
+    with ProgressLines() as lines:
         lines("tag", 64, None)
         lines("train: loss 3.200", 1, 600)
         now[0] = 159.0
@@ -42,7 +42,7 @@ def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
     enough = threading.Event()
     for name, value in {"EVERY": 0.02, "BEAT": 0.01, "click.echo": echo}.items():
         monkeypatch.setattr(f"indexer.cli.progress.{name}", value)
-    with Lines() as lines:
+    with ProgressLines() as lines:
         lines("judge", 0, None)
         assert enough.wait(30)
     assert said[:3] == ["Comparing encoders"] * 3

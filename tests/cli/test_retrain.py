@@ -20,7 +20,7 @@ BASE = "minilm-base"
 def retrain(run, home, tmp_path, write, corpus, monkeypatch):
     """A collection of 48 documents, and a training that takes no time."""
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+    monkeypatch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
     monkeypatch.setattr("trainer.retrain.judge.speed", lambda *_: 1.0)
 
     def candidates(live, snapshot, wanted, *, home, progress):

@@ -13,8 +13,8 @@ from small_parts import WideHashEncoder
 from indexer.catalog import BundleEntry
 from indexer.collection import Collection
 from indexer.engines.registry import open_generations
-from indexer.pipeline.next_generation import Recipe, Succession
-from indexer.topics.models.registry import Asked
+from indexer.pipeline.next_generation import MiningOptions, NextGeneration
+from indexer.topics.models.registry import TopicRequest
 
 JUDGED = {
     "accepted": True,
@@ -45,12 +45,12 @@ def swapped(indexed, home):
         Collection.open(home=home) as collection,
         closing(open_generations(collection.settings)) as generations,
     ):
-        recipe = Recipe(
+        recipe = MiningOptions(
             "minilm-base", WideHashEncoder.dims, WideHashEncoder, tagger="auto", taggers=0, keyphrases=10
         )
         run = collection.catalog.start_run("main", "retrain", {})
-        with closing(Succession(generations, collection.catalog, "main", run, recipe)) as following:
-            following.take_over(following.build(Asked(number=5)))
+        with closing(NextGeneration(generations, collection.catalog, "main", run, recipe)) as following:
+            following.take_over(following.build(TopicRequest(number=5)))
         collection.catalog.finish_run(run, "finished", {"verdict": "swapped", "reason": "It is better."})
         collection.catalog.save_bundle(
             "main", BundleEntry("minilm-base", "", parent="minilm-phrases", scores=JUDGED)

@@ -35,7 +35,7 @@ def test_topics_as_json_are_largest_first(read):
     topics = as_json(read("topics", "--json"))
     growth = {"since", "share_lately", "share_before", "growth", "clear"}
     assert [set(topic) for topic in topics] == [
-        {"id", "label", "documents", "phrases", "named_by_hand", *growth}
+        {"id", "label", "documents", "phrases", "label_locked", *growth}
     ] * 3
     sizes = [topic["documents"] for topic in topics]
     assert sizes == sorted(sizes, reverse=True)
@@ -88,7 +88,7 @@ def test_rename_keeps_the_id(run, own):
     assert result.stdout == f"{topic['id']} is now 'Better name' (was '{topic['label']}')\n"
     assert run("topics", "rename", topic["id"], "Better name", home=own).stdout == "nothing changed\n"
     renamed = as_json(run("topics", "show", "better name", "--json", home=own))
-    assert (renamed["id"], renamed["named_by_hand"]) == (topic["id"], True)
+    assert (renamed["id"], renamed["label_locked"]) == (topic["id"], True)
 
 
 def test_a_name_is_taken_back(run, own):

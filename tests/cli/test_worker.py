@@ -8,7 +8,7 @@ import pytest
 from celery import Celery
 from kombu.transport.memory import Transport
 
-from indexer.catalog.batches import Outcome
+from indexer.catalog.batches import BatchOutcome
 
 BROKER = "redis://:secret@127.0.0.1:9/0"  # nobody listens there
 
@@ -138,7 +138,7 @@ def test_status_says_that_a_run_is_being_finished(run, home, broker, waiting, mo
         collection.catalog.mark("main", ["d01", "d02"], state="mined")
         for batch in collection.catalog.waiting():
             claim = collection.catalog.claim(batch.id, "prepare")
-            collection.catalog.finish_batch(claim, Outcome({}, ""))
+            collection.catalog.finish_batch(claim, BatchOutcome({}, ""))
         shown = " ".join(run("status", home=home).stdout.split())
         assert "finishing all is mined; keyphrases, topics and phrase rows follow" in shown
         assert "no worker answers for maintain" in shown

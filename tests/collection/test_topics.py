@@ -10,7 +10,7 @@ from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.engines.base import Filter
 from indexer.engines.local import LocalEngine
 from indexer.errors import CatalogError, NotFound, QueryError
-from indexer.export.formatting import told
+from indexer.export.formatting import describe_event
 
 
 def test_new_documents_join_the_topics_there_are(tmp_path):
@@ -129,7 +129,7 @@ def test_a_name_given_by_hand_is_taken_back(tmp_path):
         mined = collection.topics()
         collection.rename_topic(mined[0].id, "By hand")
         assert collection.unname_topic(mined[0].id).label == mined[0].label
-        assert [(t.label, t.named_by_hand) for t in collection.topics()] == [(t.label, False) for t in mined]
+        assert [(t.label, t.label_locked) for t in collection.topics()] == [(t.label, False) for t in mined]
         collection.rename_topic(mined[0].id, "By hand")
         collection.rename_topic(mined[1].id, mined[0].label)
         with pytest.raises(QueryError, match="Another topic") as raised:
@@ -158,7 +158,7 @@ def test_history_is_told_in_words(tmp_path):
         collection.merge_topics(whole.id, [part.id])
 
         def history(topic):
-            return [what for _, what in told(collection.topic_history(topic.id))]
+            return [what for _, what in describe_event(collection.topic_history(topic.id))]
 
         first = "found for the first time"
         assert history(whole) == [

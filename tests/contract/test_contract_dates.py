@@ -61,7 +61,7 @@ def test_a_part_of_a_date_is_all_of_its_time(dated, conditions, expected):
 
 
 def test_more_dates_than_can_be_named_are_asked_for_otherwise(engine, monkeypatch):
-    monkeypatch.setattr("indexer.search.timeline.MOST_ALTERNATIVES", 2)
+    monkeypatch.setattr("indexer.search.timeline.MAX_ALTERNATIVES", 2)
     engine.store([document(f"d{day}", date=f"2015-01-0{day}") for day in range(1, 5)])
     with pytest.raises(QueryError, match="In 2015 'date' has more than 2") as raised:
         whole_periods(engine, [parse_filter("date=2015")])

@@ -54,14 +54,14 @@ def test_special_keyphrases_are_more_frequent_here_than_elsewhere(engine):
             for id_ in "abcdefghij"
         ]
     )
-    found = engine.special_keyphrases((Filter("topic", "=", "t-000001"),))
+    found = engine.significant_keyphrases((Filter("topic", "=", "t-000001"),))
     assert [(s.keyphrase.casefold(), s.documents, s.everywhere) for s in found] == [
         ("wind", 3, 3),
         ("solar", 2, 4),
     ]
     assert [s.score for s in found] == pytest.approx([1.125, 0.125])
-    assert len(engine.special_keyphrases((Filter("topic", "=", "t-000001"),), limit=1)) == 1
-    assert engine.special_keyphrases((Filter("topic", "=", "t-000009"),)) == []
+    assert len(engine.significant_keyphrases((Filter("topic", "=", "t-000001"),), limit=1)) == 1
+    assert engine.significant_keyphrases((Filter("topic", "=", "t-000009"),)) == []
 
 
 def test_topics_are_counted_in_each_part(engine):

@@ -98,7 +98,7 @@ def test_topics_replace_the_ones_before(engine):
     engine.write_topics([topic("t-000003", 5, "Wärme"), topic("t-000001", 5), topic("t-000009", 8)])
     found = engine.topics()
     assert [row.id for row in found] == ["t-000009", "t-000001", "t-000003"]  # largest first, then by id
-    assert (found[2].label, found[2].phrases, found[2].size, found[2].named_by_hand) == (
+    assert (found[2].label, found[2].phrases, found[2].size, found[2].label_locked) == (
         "Wärme",
         ("heat pump", "boiler"),
         5,

@@ -13,9 +13,9 @@ from indexer.errors import InputError, QueryError, SettingsError
 from indexer.export import tables
 
 ROWS = [
-    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "named_by_hand": True, "phrases": ["sea ice", "tides"],
+    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "label_locked": True, "phrases": ["sea ice", "tides"],
      "since": "2019", "share_lately": 0.4, "share_before": 0.1, "growth": 3.0, "clear": True},
-    {"id": "b", "label": "-5", "documents": 1, "named_by_hand": False, "phrases": [],
+    {"id": "b", "label": "-5", "documents": 1, "label_locked": False, "phrases": [],
      "since": None, "share_lately": None, "share_before": None, "growth": None, "clear": None},
 ]  # fmt: skip
 

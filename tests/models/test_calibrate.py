@@ -12,7 +12,7 @@ from models import calibrate as module
 from models.calibrate import (
     FILE,
     BackendResult,
-    Sample,
+    CalibrationSample,
     calibrate,
     candidates,
     choose,
@@ -94,7 +94,7 @@ def test_torch_is_tried_only_where_it_may_win(monkeypatch):
 
 
 def test_keyphrase_points_by_hand():
-    sample = Sample(
+    sample = CalibrationSample(
         windows=[Window("")],
         documents=[0],
         phrases=[["heat pump", "house", "roof"]],
@@ -110,7 +110,7 @@ def test_keyphrase_points_by_hand():
 
 
 def test_documents_without_a_right_phrase_do_not_count():
-    sample = Sample([Window("")], [0], [["house"]], [{"heat pump"}, set()])
+    sample = CalibrationSample([Window("")], [0], [["house"]], [{"heat pump"}, set()])
     assert keyphrase_points([encoding([1, 0], [[1, 0]], [1])], sample) == 0
 
 
@@ -124,7 +124,7 @@ def test_candidates_are_pairs_and_triples_without_stop_words():
 @pytest.mark.slow
 def test_the_shipped_sample_fits_the_encoder(tmp_path):
     encoder = load_encoder("minilm-base", home=tmp_path, backend="onnx-int8", threads=1)
-    sample = Sample.of(encoder)
+    sample = CalibrationSample.of(encoder)
     assert max(encoder.count_tokens([window.text for window in sample.windows])) <= encoder.window_tokens
     assert len(sample.gold) == module.DOCUMENTS
     assert 10 < np.mean([len(window.spans) for window in sample.windows]) < 30
@@ -145,8 +145,8 @@ def test_measure_finds_a_backend_that_says_something_else(bundle, home, quick):
             ]
 
     encoder = encoder_of(bundle, "onnx-fp32", home)
-    sample = Sample.of(encoder)
-    many = Sample(sample.windows * 20, sample.documents * 20, sample.phrases * 20, sample.gold)
+    sample = CalibrationSample.of(encoder)
+    many = CalibrationSample(sample.windows * 20, sample.documents * 20, sample.phrases * 20, sample.gold)
     results = measure({"onnx-fp32": encoder, "wrong": Wrong(encoder)}, many)
     assert results["onnx-fp32"].refused == ""
     assert results["onnx-fp32"].neighbours == 1

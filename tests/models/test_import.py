@@ -15,10 +15,10 @@ from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 from indexer.errors import BackendUnavailable, BundleIncompatible, BundleMissing, ModelError
 from indexer.protocols import Window
 from models.bundle import ADAPTER, read_bundle, write_bundle
-from models.import_ import Wanted, import_checkpoint
+from models.import_ import ImportOptions, import_checkpoint
 from models.load import load_encoder
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from tests.models.small_checkpoints import SIZES, write_checkpoint
 from trainer.base.adapters import adapter_of, add_lora, only_layers
@@ -52,7 +52,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def imported(source, home):
-    return import_checkpoint(str(source), Wanted(), home=home)
+    return import_checkpoint(str(source), ImportOptions(), home=home)
 
 
 def encoder(bundle):
@@ -89,7 +89,7 @@ def test_a_checkpoint_encodes_as_transformers_does(kind, source, imported):
 
 def test_offsets_are_exact(imported):
     """Each mention's pieces begin and end where its characters do; "é" is two pieces in a byte-level vocabulary."""
-    words = WordPieces(imported.base_folder / "tokenizer.json")
+    words = TokenizerFile(imported.base_folder / "tokenizer.json")
     [pieces] = words.split([TEXT])
     for start, end in SPANS:
         inside = (pieces.starts < end) & (pieces.ends > start)
@@ -108,7 +108,7 @@ def test_a_checkpoint_runs_wherever_it_can(kind, imported, home):
 
 
 def test_layers_and_name_can_be_chosen(source, home):
-    wanted = Wanted(f"{source.name}-other", span_layers=(1, 2), document_layers=(0, 1))
+    wanted = ImportOptions(f"{source.name}-other", span_layers=(1, 2), document_layers=(0, 1))
     bundle = import_checkpoint(str(source), wanted, home=home)
     assert bundle.name == f"{source.name}-other"
     assert (bundle.pooling.span_layers, bundle.pooling.document_layers) == ((1, 2), (0, 1))
@@ -145,7 +145,7 @@ class Pairs:
 @pytest.mark.parametrize("rank", [0, 2])
 def test_two_steps_are_learned_saved_and_loaded(imported, rank):
     torch.manual_seed(0)  # of the adapter's first weights
-    words = WordPieces(imported.base_folder / "tokenizer.json")
+    words = TokenizerFile(imported.base_folder / "tokenizer.json")
     network = Network(imported)
     before = Pairs(network, words).vectors().detach()
     if rank:
@@ -180,7 +180,7 @@ def test_two_steps_are_learned_saved_and_loaded(imported, rank):
 @pytest.fixture(scope="module")
 def luke(tmp_path_factory):
     source = write_checkpoint(tmp_path_factory.mktemp("luke") / "luke", "luke", num_hidden_layers=1)
-    return source, import_checkpoint(str(source), Wanted(), home=source.parent)
+    return source, import_checkpoint(str(source), ImportOptions(), home=source.parent)
 
 
 def test_a_mention_is_the_entity_that_transformers_computes(luke):
@@ -200,7 +200,9 @@ def test_a_mention_is_the_entity_that_transformers_computes(luke):
 
 
 def test_mentions_do_not_change_each_other_or_the_document(tmp_path):
-    bundle = import_checkpoint(str(write_checkpoint(tmp_path / "luke", "luke")), Wanted(), home=tmp_path)
+    bundle = import_checkpoint(
+        str(write_checkpoint(tmp_path / "luke", "luke")), ImportOptions(), home=tmp_path
+    )
     some = encoder(bundle)
     [all_of_them] = some.encode([Window(TEXT, SPANS)])
     for row, span in enumerate(SPANS):
@@ -226,10 +228,10 @@ def test_the_layer_that_uctopic_adds_is_kept(luke, tmp_path):
     weights["mlp.dense.weight"] = 2 * np.eye(32, dtype=np.float32)
     weights["mlp.dense.bias"] = np.full(32, 0.1, np.float32)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    theirs = import_checkpoint(str(folder), Wanted(), home=tmp_path)
+    theirs = import_checkpoint(str(folder), ImportOptions(), home=tmp_path)
     assert theirs.heads == ("mentions", "mentions_bias")
     network = Network(bundle)
-    words = WordPieces(bundle.base_folder / "tokenizer.json")
+    words = TokenizerFile(bundle.base_folder / "tokenizer.json")
     views = view_all(words, [(TEXT, SPANS[1], False)])
     [plain] = embed(network, views, words.padding).detach().numpy()
     [headed] = encoder(theirs).encode([Window(TEXT, SPANS)])
@@ -246,7 +248,7 @@ def bert(tmp_path):
 
 def refused(source, tmp_path, error=BundleIncompatible):
     with pytest.raises(error) as caught:
-        import_checkpoint(str(source), Wanted(), home=tmp_path / "home")
+        import_checkpoint(str(source), ImportOptions(), home=tmp_path / "home")
     assert not [*(tmp_path / "home").rglob("*")]
     return str(caught.value), caught.value.hint
 
@@ -295,7 +297,7 @@ def test_the_way_out_of_pickles_works(bert, tmp_path):
     torch.save(AutoModel.from_pretrained(bert).state_dict(), bert / "pytorch_model.bin")
     (bert / "model.safetensors").unlink()
     subprocess.run([sys.executable, *shlex.split(AS_SAFETENSORS)[1:]], cwd=bert, check=True)
-    assert import_checkpoint(str(bert), Wanted(), home=tmp_path / "home").dims == 32
+    assert import_checkpoint(str(bert), ImportOptions(), home=tmp_path / "home").dims == 32
 
 
 def test_missing_weights_are_named(bert, tmp_path):
@@ -330,6 +332,6 @@ def test_without_network_one_sentence_says_so(tmp_path):
 
 
 def test_a_name_that_is_taken_is_refused(bert, tmp_path):
-    import_checkpoint(str(bert), Wanted(), home=tmp_path)
+    import_checkpoint(str(bert), ImportOptions(), home=tmp_path)
     with pytest.raises(ModelError, match="There is a bundle 'bert' already"):
-        import_checkpoint(str(bert), Wanted(), home=tmp_path)
+        import_checkpoint(str(bert), ImportOptions(), home=tmp_path)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from models.pooling import normalised, pool, sums, touched
-from models.tokens import Pieces
+from models.tokens import Tokens
 
 # "heat pumps": heat [0, 4), pump [5, 9), s [9, 10)
-PIECES = Pieces(ids=np.array([7, 8, 9]), starts=np.array([0, 5, 9]), ends=np.array([4, 9, 10]))
+PIECES = Tokens(ids=np.array([7, 8, 9]), starts=np.array([0, 5, 9]), ends=np.array([4, 9, 10]))
 
 
 def floats(*rows: object) -> np.ndarray:

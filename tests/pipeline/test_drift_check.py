@@ -28,7 +28,7 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coll
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
-    monkeypatch.setattr("indexer.topics.drift.LEAST_DOCUMENTS", 6)
+    monkeypatch.setattr("indexer.topics.drift.MIN_DOCUMENTS", 6)
     monkeypatch.setattr(drift_check, "REFERENCE", 18)
     monkeypatch.setattr(drift_check, "EACH", 6)
     with Collection.open(home=tmp_path / "home") as opened:

@@ -17,8 +17,8 @@ from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable
-from indexer.pipeline.next_generation import Recipe, Succession, complete
-from indexer.topics.models.registry import Asked
+from indexer.pipeline.next_generation import MiningOptions, NextGeneration, complete
+from indexer.topics.models.registry import TopicRequest
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,12 @@ def generations(collection: Collection) -> LocalGenerations:
     return LocalGenerations(collection.settings.collection_folder)
 
 
-def succession(collection: Collection, catalog: Catalog | None = None) -> Succession:
-    recipe = Recipe("minilm-base", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10)
+def succession(collection: Collection, catalog: Catalog | None = None) -> NextGeneration:
+    recipe = MiningOptions(
+        "minilm-base", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10
+    )
     run = collection.catalog.start_run("main", "retrain", {})
-    return Succession(generations(collection), catalog or collection.catalog, "main", run, recipe)
+    return NextGeneration(generations(collection), catalog or collection.catalog, "main", run, recipe)
 
 
 def again(collection: Collection) -> Collection:
@@ -64,7 +66,7 @@ def test_topics_and_names_survive_another_encoder(collection):
     before = {topic.id: topic.label for topic in collection.topics()}
     placed = first_topics(collection)
     with closing(succession(collection)) as following:
-        named = following.build(Asked(number=3))
+        named = following.build(TopicRequest(number=3))
         assert {s.bundle for s in collection.documents()} == {"hash@00000000+test"}  # nobody has seen it yet
         following.take_over(named)
     with again(collection) as changed:
@@ -86,11 +88,11 @@ def test_topics_and_names_survive_another_encoder(collection):
 def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
     encoders = {"minilm-base": OtherEncoder()}
     monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
-    monkeypatch.setattr("indexer.collection.base.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
     id_ = collection.search("", mode="words").hits[0].stored.document.id
     text = collection.document(id_).document.content
     with closing(succession(collection)) as following:
-        following.take_over(following.build(Asked(number=3)))
+        following.take_over(following.build(TopicRequest(number=3)))
     best = collection.search(text, mode="meaning").hits[0]
     assert best.stored.document.id == id_
     assert best.score > 0.95  # of vectors of different encoders it would be near 0
@@ -103,10 +105,10 @@ def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch,
 def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch):
     id_ = collection.topics()[0].id
     monkeypatch.setattr(
-        "indexer.collection.base.LOOK_EVERY", 3_600.0
+        "indexer.collection.base.POLL_INTERVAL_S", 3_600.0
     )  # nobody has looked for another generation
     with closing(succession(collection)) as following:
-        following.take_over(following.build(Asked(number=3)))
+        following.take_over(following.build(TopicRequest(number=3)))
     collection.rename_topic(id_, "Of the next one")
     with again(collection) as changed:
         assert {topic.id: topic.label for topic in changed.topics()}[id_] == "Of the next one"
@@ -116,7 +118,7 @@ def test_a_rename_is_of_the_topics_that_are_live_by_now(collection, monkeypatch)
 def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
     source = indexed.parent / "docs.jsonl"  # which nobody else reads again
     with closing(succession(collection)) as following:
-        named = following.build(Asked(number=3))
+        named = following.build(TopicRequest(number=3))
         records = made(36)[1:]  # one is gone, six are new
         records[4]["text"] = "A solar flare hit the magnetic field of the earth."
         collection.index([write(source, records)], delete_missing=True)
@@ -134,7 +136,7 @@ def test_what_happens_meanwhile_is_there_afterwards(collection, indexed):
 
 def test_nothing_takes_over_under_a_lock_that_was_lost(collection, monkeypatch):
     with closing(succession(collection)) as following:
-        named = following.build(Asked(number=3))
+        named = following.build(TopicRequest(number=3))
         with collection.catalog.lock("main", "indexer retrain"):
             steal_locks(collection.settings.database, monkeypatch)
             with pytest.raises(CatalogError, match="was lost"):
@@ -147,7 +149,7 @@ def test_nothing_takes_over_under_a_lock_that_was_lost(collection, monkeypatch):
 def test_topics_that_are_merged_meanwhile_stay_one(collection):
     into, other, _ = (topic.id for topic in collection.topics())
     with closing(succession(collection)) as following:
-        named = following.build(Asked(number=3))
+        named = following.build(TopicRequest(number=3))
         assert other in named.ids  # it continues both
         collection.merge_topics(into, [other])
         following.take_over(named)
@@ -161,7 +163,7 @@ def test_topics_that_are_merged_meanwhile_stay_one(collection):
 def test_topics_that_are_fitted_anew_meanwhile_are_continued(collection, tmp_path):
     """Three topics become five while the next generation is built, and it goes on with the five."""
     with closing(succession(collection)) as following:
-        named = following.build(Asked(number=3))
+        named = following.build(TopicRequest(number=3))
         collection.index([], refit=True, topics=5)
         between = {topic.id for topic in collection.topics()}
         assert len(between) == 5
@@ -181,16 +183,16 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
         raise Killed
 
     with monkeypatch.context() as patch, closing(succession(collection)) as following:
-        patch.setattr(Succession, "_ancestors", dies)
+        patch.setattr(NextGeneration, "_ancestors", dies)
         with pytest.raises(Killed):
-            following.build(Asked(number=3))
+            following.build(TopicRequest(number=3))
     assert [one.state for one in generations(collection).all()] == ["live", "unfinished"]
     encoder = OtherEncoder()
     with closing(succession(collection)) as following:
         monkeypatch.setattr(
-            following, "_recipe", Recipe("minilm-base", encoder.dims, lambda: encoder, "auto", 0, 10)
+            following, "_recipe", MiningOptions("minilm-base", encoder.dims, lambda: encoder, "auto", 0, 10)
         )
-        following.take_over(following.build(Asked(number=3)))
+        following.take_over(following.build(TopicRequest(number=3)))
     assert encoder.windows == []  # no document was encoded again
     assert [one.state for one in generations(collection).all()] == ["kept", "live"]
 
@@ -203,7 +205,7 @@ def test_a_leftover_of_other_weights_under_the_same_name_is_removed(collection, 
         following.mine()
     monkeypatch.setattr(OtherEncoder, "bundle", "other@11111111+test")
     with closing(succession(collection)) as following:
-        following.take_over(following.build(Asked(number=3)))
+        following.take_over(following.build(TopicRequest(number=3)))
     with again(collection) as changed:
         assert {s.bundle for s in changed.documents()} == {"other@11111111+test"}
 
@@ -215,7 +217,7 @@ def test_a_leftover_of_another_backend_is_gone_on_with(collection, monkeypatch):
     monkeypatch.setattr(OtherEncoder, "bundle", "other@00000000+faster")
     monkeypatch.setattr(OtherEncoder, "encode", lambda *_: pytest.fail("all is mined"))
     with closing(succession(collection)) as following:
-        assert following.build(Asked(number=3)) is not None
+        assert following.build(TopicRequest(number=3)) is not None
 
 
 def test_a_leftover_of_another_bundle_is_removed(collection):
@@ -231,7 +233,7 @@ def test_a_leftover_of_another_bundle_is_removed(collection):
 def test_killed_after_the_switch_the_catalog_is_told_later(collection, monkeypatch):
     monkeypatch.setattr("indexer.pipeline.next_generation.complete", lambda *_: False)
     with closing(succession(collection)) as following:
-        following.take_over(following.build(Asked(number=3)))
+        following.take_over(following.build(TopicRequest(number=3)))
     assert collection.catalog.live_fit("main").run != following._run
     assert complete(generations(collection), collection.catalog, "main")
     assert not complete(generations(collection), collection.catalog, "main")  # nothing is left to do
@@ -247,7 +249,7 @@ def test_before_the_switch_nothing_of_it_shows(collection, monkeypatch):
         raise EngineUnavailable("gone")
 
     with closing(succession(collection)) as following:
-        named = following.build(Asked(number=3))
+        named = following.build(TopicRequest(number=3))
         monkeypatch.setattr(following._generations.__class__, "switch", fails)
         with pytest.raises(EngineUnavailable):
             following.take_over(named)

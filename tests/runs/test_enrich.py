@@ -15,9 +15,9 @@ from user_index import OPTIONS, UserIndexInMemory
 from indexer.collection import Collection
 from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError, EngineUnavailable
-from indexer.pipeline.next_generation import Recipe, Succession
+from indexer.pipeline.next_generation import MiningOptions, NextGeneration
 from indexer.runs.enrich_watch import Enriching
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 ENCODERS = {"minilm-phrases": HashEncoder, "minilm-base": OtherEncoder}
 
@@ -37,7 +37,7 @@ def collection(tmp_path, index, monkeypatch) -> Iterator[Collection]:
     monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.collection.base.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
     with Collection.open(home=tmp_path / "home") as opened:
         yield opened
 
@@ -60,14 +60,16 @@ def watched(collection: Collection, *looks: Callable[[], object]):
 
 def swap(collection: Collection) -> None:
     """What a retrain does at its end, in another process."""
-    recipe = Recipe("minilm-base", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10)
+    recipe = MiningOptions(
+        "minilm-base", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10
+    )
     with (
         Collection.open(home=collection.settings.home) as other,
         closing(open_generations(other.settings)) as generations,
     ):
         run = other.catalog.start_run("main", "retrain", {})
-        with closing(Succession(generations, other.catalog, "main", run, recipe)) as following:
-            following.take_over(following.build(Asked(number=3)))
+        with closing(NextGeneration(generations, other.catalog, "main", run, recipe)) as following:
+            following.take_over(following.build(TopicRequest(number=3)))
         other.catalog.finish_run(run, "finished", {})
 
 

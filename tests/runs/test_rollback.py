@@ -23,9 +23,9 @@ from small_reports import made, write
 from indexer.collection import Collection
 from indexer.engines.registry import open_generations
 from indexer.errors import BundleMissing, CatalogError, NotFound
-from indexer.pipeline.next_generation import Recipe, Succession, remove_generation
+from indexer.pipeline.next_generation import MiningOptions, NextGeneration, remove_generation
 from indexer.runs.rollback import RollbackReport
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 OLD, NEW = "minilm-phrases", "minilm-base"  # bundles: their names alone count here
 ENCODERS = {OLD: HashEncoder, NEW: OtherEncoder}
@@ -50,12 +50,12 @@ class Place:
     def swap(self, topics: int = 3, bundle: str = NEW) -> None:
         """What a retrain does at its end."""
         with self.open() as collection, closing(open_generations(collection.settings)) as generations:
-            recipe = Recipe(
+            recipe = MiningOptions(
                 bundle, HashEncoder.dims, ENCODERS[bundle], tagger="auto", taggers=0, keyphrases=10
             )
             run = collection.catalog.start_run("main", "retrain", {})
-            with closing(Succession(generations, collection.catalog, "main", run, recipe)) as following:
-                following.take_over(following.build(Asked(number=topics)))
+            with closing(NextGeneration(generations, collection.catalog, "main", run, recipe)) as following:
+                following.take_over(following.build(TopicRequest(number=topics)))
             collection.catalog.finish_run(run, "finished", {"verdict": "swapped"})
 
     def back(
@@ -333,9 +333,9 @@ def test_nobody_goes_back_while_a_retrain_or_workers_are_at_it(local):
 BEFORE, AFTER = "before", "after"
 STEPS = [  # where the process dies, and which generation is live then
     ("indexer.pipeline.next_generation:Catalog.record", BEFORE, 2),
-    ("indexer.runs.rollback:hand_over_names", BEFORE, 2),
-    ("indexer.runs.rollback:Catalog.plan_turn", BEFORE, 2),
-    ("indexer.runs.rollback:Catalog.plan_turn", AFTER, 2),
+    ("indexer.runs.rollback:carry_over_labels", BEFORE, 2),
+    ("indexer.runs.rollback:Catalog.plan_switch", BEFORE, 2),
+    ("indexer.runs.rollback:Catalog.plan_switch", AFTER, 2),
     ("GENERATIONS.switch", AFTER, 1),
     ("indexer.pipeline.next_generation:Catalog.turn", AFTER, 1),
     ("indexer.pipeline.run:write_chunk", BEFORE, 1),

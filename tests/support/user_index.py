@@ -7,8 +7,8 @@ from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
-from indexer.engines.elastic.bulk import Failure
-from indexer.engines.elastic.user_documents import Marks, UserDocuments, UserRow
+from indexer.engines.elastic.bulk import BulkFailure
+from indexer.engines.elastic.user_documents import Enrichments, UserDocuments, UserRow
 from indexer.engines.elastic.user_index import EnrichOptions
 
 OPTIONS = EnrichOptions("text")
@@ -66,18 +66,18 @@ class UserIndexInMemory:
             {"_id": id_, "_seq_no": self.numbers[id_], "_primary_term": 1, "_source": self.sources[id_]}
         )
 
-    def marks(self) -> Marks:
-        return Marks({"0": max(self.numbers.values(), default=-1)}, self.deletions)
+    def marks(self) -> Enrichments:
+        return Enrichments({"0": max(self.numbers.values(), default=-1)}, self.deletions)
 
-    def written_since(self, marks: Marks) -> Iterator[UserRow]:
+    def written_since(self, marks: Enrichments) -> Iterator[UserRow]:
         yield from self.read([id_ for id_, number in self.numbers.items() if number > marks.numbers["0"]])
 
-    def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[Failure]:
+    def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[BulkFailure]:
         for row, body in wanted:
             self.put(row.id, {**self.sources[row.id], "indexer": {**self.ours(row.id), **body}})
         return []
 
-    def strip(self, rows: Iterable[UserRow]) -> list[Failure]:
+    def strip(self, rows: Iterable[UserRow]) -> list[BulkFailure]:
         for row in rows:
             self.put(
                 row.id, {name: value for name, value in self.sources[row.id].items() if name != "indexer"}

@@ -95,7 +95,7 @@ def test_a_document_that_fails_does_not_take_the_others_along(preparer, monkeypa
 def test_a_worker_ends_when_its_parent_is_killed(monkeypatch):
     code = (
         "import os, subprocess, sys, time\n"
-        "child = 'from indexer.text import parallel; pool.WATCH_EVERY = 0.05; pool._watch(%d)' % os.getpid()\n"
+        "child = 'from indexer.text import parallel; pool.POLL_INTERVAL_S = 0.05; pool._watch(%d)' % os.getpid()\n"
         "print(subprocess.Popen([sys.executable, '-c', child]).pid, flush=True)\n"
         "time.sleep(60)\n"
     )

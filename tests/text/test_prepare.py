@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from indexer.errors import SettingsError
 from indexer.records import Document
 from indexer.text import Preparer, normal_form
-from indexer.text.prepare import LONGEST_SENTENCE
+from indexer.text.prepare import MAX_SENTENCE_LENGTH
 
 ABSTRACT = Document(
     "a",
@@ -124,7 +124,7 @@ def test_a_long_sentence_is_cut_between_words(preparer):
     document = Document("d", "red apples and green pears and " * 200)
     (prepared,) = preparer.prepare([document])
     check(document, prepared)
-    assert max(s.end - s.start for s in prepared.sentences) <= LONGEST_SENTENCE
+    assert max(s.end - s.start for s in prepared.sentences) <= MAX_SENTENCE_LENGTH
 
 
 @pytest.mark.slow

@@ -3,15 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.records import Document
-from indexer.text.segments import LONGEST_PIECE, pieces
+from indexer.text.segments import MAX_PIECE_LENGTH, segments
 
 
 def shown(document):
-    return [document.content[piece.start : piece.start + len(piece.text)] for piece in pieces(document)]
+    return [document.content[piece.start : piece.start + len(piece.text)] for piece in segments(document)]
 
 
 def hidden(text):
-    return [text[start:end] for piece in pieces(Document("d", text)) for start, end in piece.hidden]
+    return [text[start:end] for piece in segments(Document("d", text)) for start, end in piece.hidden]
 
 
 def test_title_and_paragraphs_are_pieces_of_their_own():
@@ -49,14 +49,14 @@ def test_what_is_not_prose_is_hidden(text, expected):
 
 
 def test_the_tagger_sees_neither_nul_nor_surrogates_nor_formulas():
-    (piece,) = pieces(Document("d", "a\x00b \ud800 $x+y$ end"))
+    (piece,) = segments(Document("d", "a\x00b \ud800 $x+y$ end"))
     assert piece.text == "a|b | xxxxx end"
 
 
 def test_a_long_paragraph_is_cut_at_a_sentence_end():
     text = "A sentence of words. " * 3000
-    found = list(pieces(Document("d", text)))
-    assert max(len(piece.text) for piece in found) <= LONGEST_PIECE
+    found = list(segments(Document("d", text)))
+    assert max(len(piece.text) for piece in found) <= MAX_PIECE_LENGTH
     assert all(piece.text.endswith("words.") for piece in found)
 
 
@@ -70,7 +70,7 @@ TEXTS = st.text(
 def test_pieces_keep_every_word_in_order_without_overlap(title, text):
     document = Document("d", text, title)
     position = 0
-    for piece in pieces(document):
+    for piece in segments(document):
         assert not document.content[position : piece.start].strip()
         end = piece.start + len(piece.text)
         assert piece.start >= document.text_start or end <= len(document.title)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.topics.lineage import TopicShape, likeness, trace
+from indexer.topics.lineage import TopicShape, shape_similarity, trace
 
 
 def shape(i, *phrases):
@@ -47,4 +47,4 @@ def test_the_first_topics_are_all_born():
 
 
 def test_word_order_and_plural_do_not_matter():
-    assert likeness([shape(0, "law of taxes")], [shape(0, "of tax law")])[0, 0] == pytest.approx(0.5)
+    assert shape_similarity([shape(0, "law of taxes")], [shape(0, "of tax law")])[0, 0] == pytest.approx(0.5)

@@ -9,7 +9,7 @@ from indexer.topics.models.pntm import (
     SHARPNESS,
     fit,
     learned,
-    tell,
+    reconstruct,
 )
 from tests.topics.test_clusters import made_sample
 
@@ -17,14 +17,14 @@ from tests.topics.test_clusters import made_sample
 def test_loss_by_hand():
     # Two topics on the axes, one document on the first, one other on the second. t = (s, 1 - s) with
     # s = 1 / (1 + exp(-SHARPNESS)), so y = t; hinge 1 - s + (1 - s), and topics at right angles cost nothing.
-    told = tell(np.eye(2), np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0]]]))
+    told = reconstruct(np.eye(2), np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0]]]))
     share = 1 / (1 + np.exp(-SHARPNESS))
     assert told.loss == pytest.approx(2 - 2 * share)
 
 
 def test_a_document_told_well_enough_costs_nothing():
     # y = (2, 0): nearer by 2 than the other one, which a margin of 1 is content with. |R R' - I| = |4 - 1| = 3.
-    told = tell(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0]]]))
+    told = reconstruct(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0]]]))
     assert told.loss == pytest.approx(3 * ORTHOGONALITY)
     # Only the penalty is left, whose gradient is 2 (R R' - I) R / 3 = 2 · 3 · (2, 0) / 3.
     assert told.gradient == pytest.approx(np.array([[4.0 * ORTHOGONALITY, 0.0]]))
@@ -34,12 +34,13 @@ def test_gradient_is_the_slope():
     draw = np.random.default_rng(0)
     topics = draw.normal(size=(3, 4))
     documents, others = unit(draw.normal(size=(5, 4))), unit(draw.normal(size=(5, NEGATIVES, 4)))
-    told = tell(topics, documents, others)
+    told = reconstruct(topics, documents, others)
     for place in np.ndindex(topics.shape):
         step = np.zeros_like(topics)
         step[place] = 1e-6
         slope = (
-            tell(topics + step, documents, others).loss - tell(topics - step, documents, others).loss
+            reconstruct(topics + step, documents, others).loss
+            - reconstruct(topics - step, documents, others).loss
         ) / 2e-6
         assert told.gradient[place] == pytest.approx(slope, abs=1e-5)
 
@@ -67,7 +68,10 @@ def test_learning_makes_documents_better_told():
     documents = sample.documents
     others = np.roll(documents, 1, axis=0)[:, None]  # of another group each
     begun = documents[:9:3]  # all of the first group: nothing tells the other two
-    assert tell(learned(documents, 3), documents, others).loss < tell(begun, documents, others).loss - 0.5
+    assert (
+        reconstruct(learned(documents, 3), documents, others).loss
+        < reconstruct(begun, documents, others).loss - 0.5
+    )
 
 
 @pytest.mark.slow

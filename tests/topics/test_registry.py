@@ -1,7 +1,7 @@
 import pytest
 
 from indexer.errors import SettingsError
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from indexer.topics.models.registry import Asked
     ],
 )
 def test_topics_are_asked_for_by_number_by_finder_or_by_both(said, finder, number):
-    assert Asked.read(said) == Asked(finder, number)
+    assert TopicRequest.read(said) == TopicRequest(finder, number)
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_what_cannot_be_asked_for(said):
     with pytest.raises(
         SettingsError, match=rf"asked for are '{said}'; it must be a number from 2, one of clusters"
     ):
-        Asked.read(said)
+        TopicRequest.read(said)

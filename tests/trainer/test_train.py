@@ -9,11 +9,11 @@ from indexer.log import configure
 from indexer.protocols import Window
 from models.registry import Registry
 from tests.models.conftest import encoder_of
-from trainer.base.corpus import Found, mine
+from trainer.base.corpus import FoundPhrases, mine
 from trainer.base.loop import TrainConfig
 from trainer.train import (
-    Order,
     Sources,
+    TrainingOptions,
     shares,
     train_bundle,
 )
@@ -41,7 +41,7 @@ def spans(tmp_path_factory):
 
 
 CONFIG = TrainConfig(steps=40, learning_rate=8e-3, warmup=2, eval_every=10)
-ORDER = Order("mine", CONFIG, threads=1)
+ORDER = TrainingOptions("mine", CONFIG, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_p
             raise KeyboardInterrupt
 
     config, sources = replace(CONFIG, steps=4, eval_every=1), Sources(mentions=(spans,))
-    order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
+    order, other = TrainingOptions("mine", config, threads=1), TrainingOptions("theirs", config, threads=1)
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, sources, order, home=tmp_path, progress=stop)
     assert "tag" in stages_of(bundle, sources, other, tmp_path)
@@ -126,7 +126,7 @@ def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_p
 
 def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
     config, sources = replace(CONFIG, steps=1), Sources(mentions=(spans,))
-    order, other = Order("mine", config, threads=1), Order("theirs", config, threads=1)
+    order, other = TrainingOptions("mine", config, threads=1), TrainingOptions("theirs", config, threads=1)
     shared = tmp_path / "mined"
     assert "tag" in stages_of(bundle, sources, order, tmp_path / "home", mined=shared)
     assert "tag" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
@@ -135,7 +135,7 @@ def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
 @pytest.mark.slow
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     configure()
-    order, sources = Order("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
+    order, sources = TrainingOptions("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
     train_bundle(bundle, sources, order, home=tmp_path / "few")
     assert "warning few_texts_to_learn_from texts=40" in capsys.readouterr().err
     monkeypatch.setattr("trainer.train.FEW_TEXTS", 40)
@@ -151,7 +151,7 @@ def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypa
 
     def likeness(weight):
         monkeypatch.setattr("trainer.base.anchor.KEEP_WEIGHT", weight)
-        order = Order(f"kept-{weight:g}", CONFIG, threads=1)
+        order = TrainingOptions(f"kept-{weight:g}", CONFIG, threads=1)
         made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
         return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)
 
@@ -161,7 +161,7 @@ def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypa
 @pytest.mark.slow
 def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
     def losses(name):
-        order = Order(name, replace(CONFIG, steps=5, learning_rate=1e-3), threads=1)
+        order = TrainingOptions(name, replace(CONFIG, steps=5, learning_rate=1e-3), threads=1)
         made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path / "home")
         return [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
 
@@ -183,7 +183,9 @@ def test_tagging_takes_no_more_processes_than_threads_are_allowed(bundle, tmp_pa
     text = tmp_path / "a.txt"
     text.write_text("The heat pump is warm.")
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(bundle, Sources((text,)), Order("mine", CONFIG, threads=3), home=tmp_path / "home")
+        train_bundle(
+            bundle, Sources((text,)), TrainingOptions("mine", CONFIG, threads=3), home=tmp_path / "home"
+        )
     assert seen == [3]
 
 
@@ -196,7 +198,7 @@ def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
 
     other = tmp_path / "spans.jsonl"
     other.write_text(spans.read_text())
-    order, sources = Order("mine", replace(CONFIG, steps=5), threads=1), Sources(mentions=(other,))
+    order, sources = TrainingOptions("mine", replace(CONFIG, steps=5), threads=1), Sources(mentions=(other,))
     assert stages(order)
     assert not stages(order)
     assert stages(replace(order, config=replace(CONFIG, steps=6)))
@@ -213,7 +215,7 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
 
     monkeypatch.setattr("trainer.train.time.perf_counter", lambda: next(clock))
     monkeypatch.setattr("trainer.base.job.train", spy)
-    order = Order("mine", replace(CONFIG, budget_s=250), threads=1)
+    order = TrainingOptions("mine", replace(CONFIG, budget_s=250), threads=1)
     with pytest.raises(KeyboardInterrupt):
         train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
     assert seen == [112.5]  # 100 s are gone, and 15 % are kept for the end
@@ -230,7 +232,7 @@ def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_h
             words = [f"w{number}" for number in range(phrases)]
             text = " ".join([begin, *words, "end"])
             spans = tuple((at := text.index(f" {word} ") + 1, at + len(word)) for word in words)
-            found.append(Found(text, spans, (), document))
+            found.append(FoundPhrases(text, spans, (), document))
         return mine(found, tmp_path / name)
 
     small, nine_times_as_large = source("small", 4), source("large", 36)

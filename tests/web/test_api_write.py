@@ -149,7 +149,7 @@ def test_what_cannot_be_read_is_kept_for_a_retry(client, own):
 def test_a_topic_is_renamed(client):
     topic = client.get("/api/topics").json()[0]
     answer = client.patch(f"/api/topics/{topic['id']}", json={"label": "Waves and ice"})
-    assert answer.json() == {**topic, "label": "Waves and ice", "named_by_hand": True}
+    assert answer.json() == {**topic, "label": "Waves and ice", "label_locked": True}
     assert client.get("/api/topics").json()[0]["label"] == "Waves and ice"
     other = client.get("/api/topics").json()[1]["id"]
     taken = client.patch(f"/api/topics/{other}", json={"label": "waves and ice"})

@@ -9,36 +9,38 @@ from indexer.records import Keyphrase, MentionRow, Place
 from indexer.search.timeline import Period, Timeline
 from indexer.web.pages.charts import bars, rounded_up, shares, shortened, spark
 from indexer.web.pages.highlighting import (
-    Piece,
     Span,
+    TextSpan,
     highlighted,
     in_context,
     phrases_of,
-    pieces,
+    text_spans,
 )
 from indexer.web.pages.rendering import Address
 
 
 def test_a_text_is_cut_at_its_marks():
-    assert pieces("the sea ice melts", [Span(4, 11, "keyphrase", "sea ice")]) == [
-        Piece("the "),
-        Piece("sea ice", "keyphrase", "sea ice"),
-        Piece(" melts"),
+    assert text_spans("the sea ice melts", [Span(4, 11, "keyphrase", "sea ice")]) == [
+        TextSpan("the "),
+        TextSpan("sea ice", "keyphrase", "sea ice"),
+        TextSpan(" melts"),
     ]
-    assert highlighted("ab", [(0, 1), (1, 2)]) == [Piece("a", "found"), Piece("b", "found")]
-    assert pieces("", []) == []
+    assert highlighted("ab", [(0, 1), (1, 2)]) == [TextSpan("a", "found"), TextSpan("b", "found")]
+    assert text_spans("", []) == []
 
 
 def test_of_marks_that_overlap_the_first_given_counts():
     given = [Span(2, 4, "keyphrase"), Span(0, 3, "mention"), Span(4, 6, "mention"), Span(5, 9, "mention")]
-    assert [(p.text, p.kind) for p in pieces("abcdefg", given)] == [
+    assert [(p.text, p.kind) for p in text_spans("abcdefg", given)] == [
         ("ab", ""), ("cd", "keyphrase"), ("ef", "mention"), ("g", ""),
     ]  # fmt: skip
 
 
 def test_marks_outside_of_the_text_are_left_out():
     """A text that is shown in part has marks behind its end."""
-    assert pieces("abc", [Span(1, 9, "found"), Span(2, 2, "found"), Span(-1, 1, "found")]) == [Piece("abc")]
+    assert text_spans("abc", [Span(1, 9, "found"), Span(2, 2, "found"), Span(-1, 1, "found")]) == [
+        TextSpan("abc")
+    ]
 
 
 def test_keyphrases_come_before_other_phrases_and_longer_ones_before_shorter():
@@ -72,7 +74,7 @@ def years(*numbers, first=2000):
 )  # fmt: skip
 def test_a_phrase_has_the_sentence_around_it(text, phrase, context):
     start = text.index(phrase)
-    cut = pieces(text, [Span(start, start + len(phrase), "mention", phrase)])
+    cut = text_spans(text, [Span(start, start + len(phrase), "mention", phrase)])
     found = in_context(text, cut)
     assert [piece.context for piece in found if piece.kind] == [context]
     assert [piece.text for piece in found] == [piece.text for piece in cut]

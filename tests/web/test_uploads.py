@@ -12,7 +12,7 @@ from web_pages import HTML, one, seen
 
 from indexer.collection import Collection
 from indexer.errors import EngineUnavailable
-from indexer.runs.uploads import Posted
+from indexer.runs.uploads import Uploads
 
 BROKEN = "{broken"
 
@@ -261,8 +261,8 @@ STEPS = {
     "what it lacks is removed": "indexer.pipeline.run.Pipeline.remove_missing",
     "it is mined": "indexer.pipeline.run.Pipeline.mine",
     "topics follow": "indexer.pipeline.run.Pipeline.finish",
-    "it waits no longer": "indexer.runs.uploads.Posted.drop",
-    "copies are tidied": "indexer.runs.uploads.Posted.tidy",
+    "it waits no longer": "indexer.runs.uploads.Uploads.drop",
+    "copies are tidied": "indexer.runs.uploads.Uploads.tidy",
 }
 
 
@@ -329,7 +329,7 @@ def test_to_be_told_to_stop_is_no_death(own):
 
 
 def test_what_waits_is_done_in_the_order_in_which_it_came(own):
-    posted = Posted(own, "main")
+    posted = Uploads(own, "main")
     for version in (ONE, TWO):
         posted.receive(lambda path, version=version: path.write_bytes(lines(version)), name="notes.jsonl")
     with serving(own) as client:
@@ -341,7 +341,7 @@ def test_what_waits_is_done_in_the_order_in_which_it_came(own):
 
 @pytest.mark.slow
 def test_what_waits_is_one_task_that_tells_of_each(own, monkeypatch):
-    posted = Posted(own, "main")
+    posted = Uploads(own, "main")
     posted.receive(lambda path: path.write_bytes(lines(ONE)))
     posted.receive(lambda path: path.write_bytes(lines(OTHER, BROKEN)), name="notes.jsonl")
     posted.receive(lambda path: path.write_bytes(lines(TWO, {"id": "rev3", "text": "Tides."})))
@@ -368,7 +368,7 @@ def test_what_waits_is_one_task_that_tells_of_each(own, monkeypatch):
 
 
 def test_what_is_half_received_never_waits(own):
-    posted = Posted(own, "main")
+    posted = Uploads(own, "main")
 
     def cut_off(path: Path) -> None:
         path.write_bytes(b"half")

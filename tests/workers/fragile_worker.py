@@ -68,7 +68,7 @@ def with_small_trainings():
 
     trainer.retrain.candidates.candidates = candidates
     trainer.retrain.probe.Preparer = PlainPreparer
-    trainer.retrain.probe.LEAST_DOCUMENTS = 10
+    trainer.retrain.probe.MIN_DOCUMENTS = 10
     workers.retrain_tasks.SLICE = 1.0
 
 

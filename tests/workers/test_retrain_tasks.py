@@ -40,7 +40,7 @@ def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: WideHashEncoder())
     monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+    monkeypatch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     with Collection.open(home=tmp_path / "home", broker="memory://") as opened:
         opened.index([written(tmp_path / "a.jsonl", articles(48))], topics=3, workers=False)

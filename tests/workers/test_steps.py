@@ -21,9 +21,9 @@ from indexer.catalog import LedgerEntry
 from indexer.collection import Collection
 from indexer.engines.registry import open_generations
 from indexer.errors import EngineUnavailable, NotFound
-from indexer.pipeline.next_generation import Recipe, Succession
+from indexer.pipeline.next_generation import MiningOptions, NextGeneration
 from indexer.records import Document
-from indexer.topics.models.registry import Asked
+from indexer.topics.models.registry import TopicRequest
 from workers import maintenance, steps
 from workers.messages import Message
 from workers.resources import Resources
@@ -72,7 +72,7 @@ def encoder(monkeypatch):
     monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     monkeypatch.setattr("workers.messages.CHUNK", SMALL_CHUNK)
-    monkeypatch.setattr("workers.steps.put_off", lambda tries: 0.0)
+    monkeypatch.setattr("workers.steps.postpone", lambda tries: 0.0)
     return made
 
 
@@ -145,15 +145,15 @@ def test_workers_and_one_process_end_in_the_same_state(collection, source, tmp_p
 @pytest.mark.slow
 def test_who_has_worked_before_works_on_the_generation_that_is_live_now(collection, source, tmp_path):
     collection.index([source], topics=3)
-    recipe = Recipe(
+    recipe = MiningOptions(
         collection.settings.bundle, Encoder.dims, Encoder, tagger="auto", taggers=0, keyphrases=10
     )
     run = collection.catalog.start_run("main", "retrain", {})
     with (
         closing(open_generations(collection.settings)) as generations,
-        closing(Succession(generations, collection.catalog, "main", run, recipe)) as following,
+        closing(NextGeneration(generations, collection.catalog, "main", run, recipe)) as following,
     ):
-        following.take_over(following.build(Asked(number=3)))
+        following.take_over(following.build(TopicRequest(number=3)))
     with Collection.open(collection.settings) as again:
         report = again.index([written(tmp_path / "b.jsonl", articles(48)[40:])])
         assert (report.new, report.mined) == (8, 8)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from services.ports import wait_until
 
-from workers.queues import Process
+from workers.queues import WorkerProcess
 from workers.supervisor import Supervisor
 
 # Each start leaves a line in $LOG; what it then does is $1 of the script.
@@ -24,7 +24,7 @@ def log(tmp_path):
     return tmp_path / "log"
 
 
-def supervised(log, then: str, meanwhile: Callable[[], None], *processes: Process) -> list[str]:
+def supervised(log, then: str, meanwhile: Callable[[], None], *processes: WorkerProcess) -> list[str]:
     """Run a supervisor in this thread, and `meanwhile` in another one; then tell it to stop. Returns what it says."""
 
     def watch() -> None:
@@ -48,19 +48,19 @@ def lines(log) -> list[str]:
 
 
 def test_every_process_runs_with_its_environment_and_is_told_to_stop(log, monkeypatch):
-    monkeypatch.setattr("workers.supervisor.LOOK_EVERY", 0.02)
-    two = [Process("encode", n, {"CUDA_VISIBLE_DEVICES": str(n)}) for n in (1, 2)]
+    monkeypatch.setattr("workers.supervisor.POLL_INTERVAL_S", 0.02)
+    two = [WorkerProcess("encode", n, {"CUDA_VISIBLE_DEVICES": str(n)}) for n in (1, 2)]
     supervised(log, WAITS, lambda: wait_until(lambda: len(lines(log)) == 2, 20, "two starts"), *two)
     assert sorted(lines(log)) == ["encode-1 1", "encode-2 2", "told", "told"]
 
 
 @pytest.mark.slow
 def test_at_the_end_it_says_what_it_waits_for(log, monkeypatch):
-    monkeypatch.setattr("workers.supervisor.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("workers.supervisor.POLL_INTERVAL_S", 0.02)
     monkeypatch.setattr("workers.supervisor.AT_ONCE", 0.2)
     # The second one has something in hand for a second.
     busy = WAITS.replace("exit 0", 'case "$1" in encode-2) sleep 1;; esac; exit 0')
-    two = [Process("encode", n) for n in (1, 2)]
+    two = [WorkerProcess("encode", n) for n in (1, 2)]
     said = supervised(log, busy, lambda: wait_until(lambda: len(lines(log)) == 2, 20, "two starts"), *two)
     assert (
         said[0] == "Stops when what is in hand is finished. Ctrl-C again: it is given back, and done later."
@@ -69,10 +69,10 @@ def test_at_the_end_it_says_what_it_waits_for(log, monkeypatch):
 
 
 def test_a_process_that_dies_is_started_again_and_later_each_time(log, monkeypatch, capsys):
-    monkeypatch.setattr("workers.supervisor.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("workers.supervisor.POLL_INTERVAL_S", 0.02)
     monkeypatch.setattr("workers.supervisor.FIRST_PAUSE", 0.1)
     start = time.monotonic()
     meanwhile = lambda: wait_until(lambda: len(lines(log)) == 3, 20, "three starts")  # noqa: E731
-    supervised(log, "kill -9 $$", meanwhile, Process("encode", 1))
+    supervised(log, "kill -9 $$", meanwhile, WorkerProcess("encode", 1))
     assert time.monotonic() - start > 0.3
     assert "worker_ended name=encode-1 status=-9" in capsys.readouterr().err

@@ -23,7 +23,7 @@ RIDGE = 1.0  # towards no change, with some thousand vectors of unit length
 GROUP = 32  # texts in one pass
 
 
-def settle(
+def align_documents(
     network: Network,
     before: Network,
     texts: Sequence[Sequence[int]],

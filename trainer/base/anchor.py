@@ -17,7 +17,7 @@ KEEP_DOCUMENTS = 32  # of them in each step
 KEEP_WEIGHT = 10.0
 
 
-class Keeper:
+class EmbeddingAnchor:
     """Holds document vectors where they were when it was made.
 
     It keeps the network as it was then: the vectors of all texts would take a minute, and most trainings within a budget

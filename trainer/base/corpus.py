@@ -23,15 +23,15 @@ from indexer.text.linking import coordinated, short_forms
 from indexer.text.pool import PreparePool
 from trainer.evaluation.lines import Line, read_lines
 
-LONGEST = 2_000  # characters of a sentence; beyond it is a list or a table
-MOST_MENTIONS = 100_000  # of one phrase; more teach nothing
+MAX_LENGTH = 2_000  # characters of a sentence; beyond it is a list or a table
+MAX_MENTIONS = 100_000  # of one phrase; more teach nothing
 CHUNK = 64  # documents tagged at once
 
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPhrases:
     """A sentence with its mentions, in order.
 
     Attributes:
@@ -45,7 +45,9 @@ class Found:
     document: int | None = None
 
 
-def found_in(documents: Iterable[Document], *, tagger: str = "auto", workers: int = 1) -> Iterator[Found]:
+def found_in(
+    documents: Iterable[Document], *, tagger: str = "auto", workers: int = 1
+) -> Iterator[FoundPhrases]:
     """Sentences of documents with the phrases that indexing would find in them; those without any are left out."""
     number = 0
     with PreparePool(workers, tagger) as pool:
@@ -56,7 +58,7 @@ def found_in(documents: Iterable[Document], *, tagger: str = "auto", workers: in
                     number += 1
 
 
-def _sentences(content: str, prepared: Prepared, document: int) -> Iterator[Found]:
+def _sentences(content: str, prepared: Prepared, document: int) -> Iterator[FoundPhrases]:
     at = 0
     for sentence in prepared.sentences:
         mentions: list[Span] = []
@@ -65,11 +67,11 @@ def _sentences(content: str, prepared: Prepared, document: int) -> Iterator[Foun
             at += 1
             if mention.end <= sentence.end:
                 mentions.append((mention.start - sentence.start, mention.end - sentence.start))
-        if mentions and sentence.end - sentence.start <= LONGEST:
+        if mentions and sentence.end - sentence.start <= MAX_LENGTH:
             yield _found(content[sentence.start : sentence.end], mentions, document)
 
 
-def given_mentions(paths: Iterable[Path]) -> Iterator[Found]:
+def given_mentions(paths: Iterable[Path]) -> Iterator[FoundPhrases]:
     """Sentences with mentions that are known: JSON Lines with sentence, start, end; any other field is ignored.
 
     Raises:
@@ -90,8 +92,8 @@ def _given(line: Line) -> tuple[str, Span]:
     return sentence, span
 
 
-def _found(sentence: str, mentions: Sequence[Span], document: int | None = None) -> Found:
-    return Found(
+def _found(sentence: str, mentions: Sequence[Span], document: int | None = None) -> FoundPhrases:
+    return FoundPhrases(
         sentence,
         tuple(mentions),
         (*coordinated(sentence, mentions), *short_forms(sentence, mentions)),
@@ -154,7 +156,7 @@ class Mined:
         return digest.hexdigest()
 
 
-def mine(found: Iterable[Found], folder: Path) -> Mined:
+def mine(found: Iterable[FoundPhrases], folder: Path) -> Mined:
     """Write sentences and mentions to `folder`; the same sentence (letters and digits alike) is taken once.
 
     Memory: 16 bytes for each mention and each different sentence, and each phrase once.
@@ -183,7 +185,7 @@ def mine(found: Iterable[Found], folder: Path) -> Mined:
                 number = names.setdefault(name, len(names)) if name else -1
                 if number == len(counts):
                     counts.append(0)
-                if number < 0 or counts[number] >= MOST_MENTIONS:
+                if number < 0 or counts[number] >= MAX_MENTIONS:
                     continue
                 counts[number] += 1
                 kept[position] = total

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from trainer.base.corpus import Mined, Span
 from trainer.base.partners import Partners
 
@@ -21,7 +21,7 @@ MASKED_ANCHORS = 0.9
 ALONE, MASKED = 0.30, 0.35  # of the positives; the others stand in context
 ALONE_WHEN_ONCE = 0.7  # a phrase that one text has is paired with itself alone, or unmasked in its context
 WORDS_AROUND = (6, 18)  # of a window, each side
-MOST_PIECES = 64
+MAX_PIECES = 64
 
 _WORD = re.compile(r"\S+")
 
@@ -73,7 +73,7 @@ class PairSampler:
     cannot be told apart by their source.
     """
 
-    def __init__(self, mix: Mix, words: WordPieces, *, size: int, seed: int) -> None:
+    def __init__(self, mix: Mix, words: TokenizerFile, *, size: int, seed: int) -> None:
         self._mix = mix
         self._partners = [Partners(source) for source in mix.sources]
         self._words = words
@@ -134,7 +134,7 @@ class PairSampler:
         return PairBatch(views[0::2], views[1::2], phrases)
 
 
-def view_all(words: WordPieces, cuts: Sequence[tuple[str, Span, bool]]) -> list[View]:
+def view_all(words: TokenizerFile, cuts: Sequence[tuple[str, Span, bool]]) -> list[View]:
     """Turn texts with a mention each into views; a masked mention has a mask for each of its word pieces."""
     prefix, suffix = np.array(words.prefix), np.array(words.suffix)
     views = []
@@ -144,7 +144,7 @@ def view_all(words: WordPieces, cuts: Sequence[tuple[str, Span, bool]]) -> list[
         first = int(np.searchsorted(pieces.ends, start, side="right"))
         last = max(first + 1, int(np.searchsorted(pieces.starts, end, side="left")))
         # Pieces beyond the limit go evenly from both ends, never from the mention.
-        room = max(0, MOST_PIECES - (last - first)) // 2
+        room = max(0, MAX_PIECES - (last - first)) // 2
         low, high = max(0, first - room), min(len(pieces), last + room)
         ids = pieces.ids[low:high].copy()
         if masked:

@@ -29,7 +29,7 @@ class Refitted(Miner, Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChoiceResult:
     """What one choice has made of the documents.
 
     Attributes:
@@ -58,7 +58,7 @@ def outcomes(
     shown: Sequence[str],
     *,
     progress: Progress = no_progress,
-) -> Iterator[Outcome]:
+) -> Iterator[ChoiceResult]:
     """Mine the documents once, and find topics in each of the ways.
 
     Args:
@@ -71,4 +71,4 @@ def outcomes(
             mine(collection, documents, topics=finder, progress=progress)
         else:
             collection.index([], topics=finder, refit=True, progress=progress)
-        yield Outcome(bundle, finder, collection.topics(), [collection.document(id_) for id_ in shown])
+        yield ChoiceResult(bundle, finder, collection.topics(), [collection.document(id_) for id_ in shown])

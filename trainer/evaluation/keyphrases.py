@@ -84,7 +84,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Gold:
+class LabelledDocument:
     """A document and the keyphrases that people gave it, as stems."""
 
     document: Document
@@ -112,7 +112,7 @@ def evaluate_keyphrases(
     Raises:
         InputError: A line is not such an object.
     """
-    gold = read_gold(path, limit)
+    gold = read_labelled(path, limit)
     documents = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, progress)]
     frequencies = Counter(row.phrase_id for one in documents for row in one.rows)
     rows = {
@@ -164,7 +164,7 @@ class _Read:
 
 def best_beta(path: Path, encoder: Encoder, *, tagger: str = "auto") -> float:
     """The share of attention (0, 0.1, … 1) with the highest F1 on a file with keyphrases."""
-    gold = read_gold(path)
+    gold = read_labelled(path)
     found = [_read(one) for one in _encoded([g.document for g in gold], encoder, tagger, no_progress)]
     wanted = [g.keyphrases for g in gold]
     return max(SHARES, key=lambda beta: score([one.published(beta) for one in found], wanted, CHOSEN_AT).f1)
@@ -203,7 +203,7 @@ def _to_one(values: Floats) -> Floats:
     return values / max(float(values.max(initial=0)), 1e-12)
 
 
-def _figures(predictions: Sequence[Sequence[str]], gold: Sequence[Gold]) -> dict[str, Figure]:
+def _figures(predictions: Sequence[Sequence[str]], gold: Sequence[LabelledDocument]) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
     for k in RANKS:
         found = score(predictions, [g.keyphrases for g in gold], k)
@@ -221,21 +221,21 @@ def score(predictions: Sequence[Sequence[str]], gold: Sequence[frozenset[str]], 
     return Score(found, sum(len(set(mine[:k])) for mine in predictions), sum(map(len, gold)))
 
 
-def read_gold(path: Path, limit: int | None = None) -> list[Gold]:
+def read_labelled(path: Path, limit: int | None = None) -> list[LabelledDocument]:
     """The documents of a file with their keyphrases.
 
     Raises:
         InputError: A line is not such an object.
     """
-    return read_lines(path, _gold, limit)
+    return read_lines(path, _labelled, limit)
 
 
-def _gold(line: Line) -> Gold:
+def _labelled(line: Line) -> LabelledDocument:
     number = line.where.rpartition(":")[2]
     stems = frozenset(stemmed(keyphrase) for keyphrase in line.texts("keyphrases"))
     title = line.text("title", empty=True) if line.fields.get("title") else ""
     document = Document(str(line.fields.get("id", number)), line.text("text", empty=True), title)
-    return Gold(document, stems - {""})
+    return LabelledDocument(document, stems - {""})
 
 
 def _light(row: MentionRow) -> MentionRow:

@@ -58,7 +58,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledPair:
     """Two phrases, 1 when they mean the same and 0 when not, and the part that they are in, by name of the split."""
 
     a: str
@@ -84,11 +84,11 @@ class Question:
         return (self.query, *self.choices)
 
 
-Item = Scored | Labelled | Question
-K = TypeVar("K", Scored, Labelled, Question)
+Item = Scored | LabelledPair | Question
+K = TypeVar("K", Scored, LabelledPair, Question)
 
 
-class Vectors:
+class PhraseVectors:
     """The phrases of a file, each encoded once."""
 
     def __init__(self, encoder: Encoder, phrases: Sequence[str], progress: Progress = no_progress) -> None:
@@ -125,11 +125,11 @@ def evaluate_phrases(
         InputError: A line is none of these, or not of the kind of the first; or there are too few to measure.
     """
     items = read_lines(path, _Reader(), limit)
-    vectors = Vectors(encoder, [text for item in items for text in item.phrases], progress)
+    vectors = PhraseVectors(encoder, [text for item in items for text in item.phrases], progress)
     if isinstance(items[0], Scored):
         noun, found = "pairs", _scored(path, _only(Scored, items), vectors)
-    elif isinstance(items[0], Labelled):
-        noun, found = "pairs", _labelled(path, _only(Labelled, items), vectors, seeds)
+    elif isinstance(items[0], LabelledPair):
+        noun, found = "pairs", _labelled(path, _only(LabelledPair, items), vectors, seeds)
     else:
         noun, found = "questions", _asked(_only(Question, items), vectors)
     protocol, rows, used = found
@@ -149,7 +149,7 @@ def evaluate_phrases(
 # -- the three kinds ----------------------------------------------------------------------------------------
 
 
-def _scored(path: Path, pairs: Sequence[Scored], vectors: Vectors) -> Found:
+def _scored(path: Path, pairs: Sequence[Scored], vectors: PhraseVectors) -> Found:
     cosines = np.sum(vectors.of([p.a for p in pairs]) * vectors.of([p.b for p in pairs]), axis=1)
     scores = np.array([p.score for p in pairs])
     if len(set(scores)) < 2 or len(set(cosines)) < 2:
@@ -161,7 +161,9 @@ def _scored(path: Path, pairs: Sequence[Scored], vectors: Vectors) -> Found:
     return SCORES, {"cosine": figures}, ()
 
 
-def _labelled(path: Path, pairs: Sequence[Labelled], vectors: Vectors, seeds: Sequence[int]) -> Found:
+def _labelled(
+    path: Path, pairs: Sequence[LabelledPair], vectors: PhraseVectors, seeds: Sequence[int]
+) -> Found:
     splits = {"acc": "split_strict", "acc_loose": "split"}
     if "split_strict" not in pairs[0].parts:
         splits = {"acc": "split"}
@@ -180,7 +182,7 @@ def _labelled(path: Path, pairs: Sequence[Labelled], vectors: Vectors, seeds: Se
     return LABELS + (STRICT if len(splits) > 1 else ""), {**rows}, seeds
 
 
-def _asked(questions: Sequence[Question], vectors: Vectors) -> Found:
+def _asked(questions: Sequence[Question], vectors: PhraseVectors) -> Found:
     right = [
         question.choices[int(np.argmax(vectors.of(question.choices) @ vectors.of([question.query])[0]))]
         == question.answer
@@ -189,7 +191,7 @@ def _asked(questions: Sequence[Question], vectors: Vectors) -> Found:
     return CHOICES, {"nearest": {"acc": Figure(float(np.mean(right)))}}, ()
 
 
-def _vectors(pairs: Sequence[Labelled], vectors: Vectors) -> Pairs:
+def _vectors(pairs: Sequence[LabelledPair], vectors: PhraseVectors) -> Pairs:
     a, b = vectors.of([pair.a for pair in pairs]), vectors.of([pair.b for pair in pairs])
     return Pairs(a, b, np.array([pair.label for pair in pairs], np.intp))
 
@@ -220,8 +222,8 @@ class _Reader:
         if type(item) is not type(first):
             raise line.wrong("this is another kind of line than the first.")
         if (
-            isinstance(item, Labelled)
-            and isinstance(first, Labelled)
+            isinstance(item, LabelledPair)
+            and isinstance(first, LabelledPair)
             and item.parts.keys() != first.parts.keys()
         ):
             raise line.wrong('"split_strict" must be in every line or in none.')
@@ -248,7 +250,7 @@ def _question(line: Line) -> Question:
     return Question(line.text("query"), tuple(choices), answer)
 
 
-def _pair(line: Line) -> Labelled:
+def _pair(line: Line) -> LabelledPair:
     label = line.integer("label")
     if label not in (0, 1):
         raise line.wrong(f'"label" must be 0 or 1, not {label}.')
@@ -258,7 +260,7 @@ def _pair(line: Line) -> Labelled:
     for name, part in parts.items():
         if part not in PARTS:
             raise line.wrong(f"\"{name}\" must be one of {', '.join(PARTS)}, not '{part}'.")
-    return Labelled(line.text("a"), line.text("b"), label, parts)
+    return LabelledPair(line.text("a"), line.text("b"), label, parts)
 
 
 def _only(kind: type[K], items: Sequence[Item]) -> list[K]:

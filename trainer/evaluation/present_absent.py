@@ -17,7 +17,7 @@ import numpy as np
 from indexer.common import batches
 from indexer.errors import InputError
 from indexer.keyphrases.absent import THRESHOLD, AbsentFinder, vocabulary_of
-from indexer.keyphrases.scoring import FEWEST
+from indexer.keyphrases.scoring import MIN_DOCUMENTS
 from indexer.pipeline.steps import mined
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Encoder, Progress, no_progress
@@ -25,11 +25,11 @@ from indexer.records import Document, MentionRow, MinedDocument, StoredDocument
 from indexer.text import stemmed
 from indexer.text.pool import PreparePool
 from trainer.evaluation.figures import Figure, resampled
-from trainer.evaluation.keyphrases import Gold, read_gold
+from trainer.evaluation.keyphrases import LabelledDocument, read_labelled
 from trainer.evaluation.table import Published, Table, known
 
 CHUNK = 16  # documents at once; full papers are long
-MOST = 50  # predictions of a document
+MAX_COUNT = 50  # predictions of a document
 KINDS = ("present", "absent")
 PROTOCOL = (
     "simckp: precision and recall averaged over the documents that have such keyphrases, F1 of the two means; "
@@ -91,9 +91,9 @@ def evaluate_separately(
     Raises:
         InputError: A line is not such an object.
     """
-    gold = read_gold(path, limit)
+    gold = read_labelled(path, limit)
     found = list(_mined([g.document for g in gold], encoder, tagger, progress))
-    present = [_present(one, keyphrases if encoder.ranker is None else MOST) for one in found]
+    present = [_present(one, keyphrases if encoder.ranker is None else MAX_COUNT) for one in found]
     absent = _absent([g.document for g in gold], found, encoder)
     figures: dict[str, Figure] = {}
     for kind, predicted in zip(KINDS, (present, absent), strict=True):
@@ -150,7 +150,7 @@ def _harmonic(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _of_kind(gold: Gold, kind: str) -> frozenset[str]:
+def _of_kind(gold: LabelledDocument, kind: str) -> frozenset[str]:
     text = f" {stemmed(gold.document.content)} "
     inside = frozenset(stem for stem in gold.keyphrases if f" {stem} " in text)
     return inside if kind == "present" else gold.keyphrases - inside
@@ -169,7 +169,7 @@ def _mined(
                 ready.append(outcome)
             encoded = encode_documents(encoder, some, ready)
             for document, found in zip(some, encoded, strict=True):
-                yield mined(document, found, encoder.bundle, "", MOST, encoder.ranker)
+                yield mined(document, found, encoder.bundle, "", MAX_COUNT, encoder.ranker)
             done += len(some)
             progress("evaluate", done, len(documents))
 
@@ -178,7 +178,7 @@ def _present(one: MinedDocument, keyphrases: int) -> Predicted:
     ranked = sorted(one.mentions, key=lambda row: (-row.score, row.phrase))
     chosen = [stemmed(keyphrase.text) for keyphrase in one.keyphrases[:keyphrases]]
     stems = list(dict.fromkeys([*chosen, *(stem for row in ranked if (stem := stemmed(row.surface)))]))
-    return Predicted(stems[:MOST], len(chosen))
+    return Predicted(stems[:MAX_COUNT], len(chosen))
 
 
 def _absent(
@@ -189,9 +189,9 @@ def _absent(
     finder = AbsentFinder(encoder.ranker, vocabulary_of(map(_stored, documents, found)))
     predicted = []
     for document, one in zip(documents, found, strict=True):
-        ranked = finder.ranked(document, one.vector, one.mentions)[:MOST]
+        ranked = finder.ranked(document, one.vector, one.mentions)[:MAX_COUNT]
         sure = sum(score >= THRESHOLD for _, score in ranked)
-        predicted.append(Predicted([stemmed(text) for text, _ in ranked], max(sure, FEWEST)))
+        predicted.append(Predicted([stemmed(text) for text, _ in ranked], max(sure, MIN_DOCUMENTS)))
     return predicted
 
 

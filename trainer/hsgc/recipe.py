@@ -22,7 +22,7 @@ from indexer.common import unit
 from indexer.errors import NotEnoughData
 from indexer.topics.models.clusters import kmeans
 from indexer.topics.models.documents import number_of_clusters
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.base.forward import device_of, document_vectors
 from trainer.base.losses import global_centres, local_centres, nt_xent
@@ -34,9 +34,9 @@ CLUSTER_WEIGHT = 10.0  # the paper's
 MOMENTUM = 0.9  # the paper's
 HEAD = 128  # dims of the vectors that the instance loss compares; the paper's
 FASTER = 100.0  # the head's learning rate, times the layers'; the paper's
-MOST_TEXTS = 20_000  # that are trained on
+MAX_TEXTS = 20_000  # that are trained on
 HELD_BACK = 256  # of them, for the dev score
-LEAST_TEXTS = 16
+MIN_TEXTS = 16
 VIEW_PIECES = 32  # the paper's
 GROUP = 64  # texts of like length in one pass
 RESTARTS = 3  # of K-means, each time
@@ -60,7 +60,7 @@ class GlobalContrast:
     def __init__(
         self,
         network: Network,
-        words: WordPieces,
+        words: TokenizerFile,
         texts: Sequence[Ints],
         clusters: int | None,
         *,
@@ -68,11 +68,11 @@ class GlobalContrast:
         seed: int,
     ) -> None:
         texts = [text for text in texts if len(text)]
-        if len(texts) < LEAST_TEXTS:
+        if len(texts) < MIN_TEXTS:
             raise NotEnoughData(
-                f"There are {len(texts)} texts; {LEAST_TEXTS} are needed.", hint="Give more texts."
+                f"There are {len(texts)} texts; {MIN_TEXTS} are needed.", hint="Give more texts."
             )
-        order = np.random.default_rng([seed, 6]).permutation(len(texts))[:MOST_TEXTS]
+        order = np.random.default_rng([seed, 6]).permutation(len(texts))[:MAX_TEXTS]
         self.network = network
         self._words = words
         self._texts = [texts[at] for at in order.tolist()]

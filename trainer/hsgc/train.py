@@ -16,7 +16,7 @@ from indexer.protocols import Progress, no_progress
 from models.bundle import Bundle
 from models.hardware import physical_cores
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from models.weights import DOCUMENTS, HEADS, read_heads
 from trainer.base.adapters import adapter_of, add_lora, only_layers
@@ -38,7 +38,7 @@ CLIP = 1e4  # none: the small weights of the head have large gradients
 
 
 @dataclass(frozen=True)
-class DocumentOrder:
+class HSGCOptions:
     """What is wanted.
 
     Attributes:
@@ -90,7 +90,7 @@ def layers_of(bundle: Bundle) -> range:
 def train_documents(
     base: Bundle,
     corpus: Sequence[Path],
-    order: DocumentOrder,
+    order: HSGCOptions,
     *,
     home: Path,
     progress: Progress = no_progress,
@@ -123,7 +123,7 @@ def train_documents(
             network.documents.copy_(torch.eye(network.dims))
     network.documents.requires_grad = False
     network.to("cuda" if torch.cuda.is_available() else "cpu")
-    words = WordPieces(base.base_folder / "tokenizer.json")
+    words = TokenizerFile(base.base_folder / "tokenizer.json")
     progress("read", 0, None)
     texts = list(_texts(corpus, words, base.window_tokens))
     recipe = GlobalContrast(network, words, texts, order.clusters, again=EVAL_EVERY, seed=order.seed)
@@ -159,7 +159,7 @@ def train_documents(
     return registered
 
 
-def _texts(corpus: Sequence[Path], words: WordPieces, pieces: int) -> Iterator[Ints]:
+def _texts(corpus: Sequence[Path], words: TokenizerFile, pieces: int) -> Iterator[Ints]:
     """Word pieces of the beginning of each document, its title first."""
     for path in corpus:
         for document in documents_of(path):

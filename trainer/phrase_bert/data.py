@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from trainer.base.corpus import Mined, Span
 from trainer.base.pairs import HELD_BACK, View, view_all
 from trainer.base.partners import Partners
@@ -50,7 +50,7 @@ class TripletSampler:
         self,
         sources: Sequence[Mined],
         shares: Sequence[float],
-        words: WordPieces,
+        words: TokenizerFile,
         *,
         size: int,
         specials: bool,

@@ -20,7 +20,7 @@ from indexer.text import normal_form, stemmed
 from indexer.text.linking import is_short_for
 from trainer.base.corpus import Mined
 
-LARGEST = 4  # forms of the same words; more are lists and numbers
+MAX_SIZE = 4  # forms of the same words; more are lists and numbers
 
 _OTHER_NAME = re.compile(
     r"\s*[,(]?\s*(?:also|often|otherwise|commonly)?\s*"
@@ -82,7 +82,7 @@ def _same_words(surfaces: Sequence[str]) -> Iterator[Pair]:
         if len(stems) > 1:
             groups.setdefault(stems, []).append(surface)
     for forms in groups.values():
-        if 1 < len(forms) <= LARGEST:
+        if 1 < len(forms) <= MAX_SIZE:
             yield from pairwise(forms)
 
 

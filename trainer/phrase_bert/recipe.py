@@ -24,15 +24,15 @@ import torch
 from torch import Tensor, nn
 
 from indexer.errors import NotEnoughData
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
-from trainer.base.anchor import KEEP_WEIGHT, Keeper
+from trainer.base.anchor import KEEP_WEIGHT, EmbeddingAnchor
 from trainer.base.forward import embed
 from trainer.base.losses import triplet_by_distance
 from trainer.base.pairs import DEV_BATCHES, HELD_BACK
 from trainer.phrase_bert.data import TripletSampler
 
-LEAST_PAIRS = 2
+MIN_PAIRS = 2
 
 
 class PhraseBert:
@@ -48,21 +48,21 @@ class PhraseBert:
     def __init__(
         self,
         network: Network,
-        words: WordPieces,
+        words: TokenizerFile,
         triplets: TripletSampler,
         documents: Sequence[Sequence[int]],
         *,
         seed: int,
     ) -> None:
-        if triplets.paraphrased < LEAST_PAIRS:
+        if triplets.paraphrased < MIN_PAIRS:
             raise NotEnoughData(
-                f"The texts have {triplets.paraphrased} pairs of phrases that say the same; {LEAST_PAIRS} are needed.",
+                f"The texts have {triplets.paraphrased} pairs of phrases that say the same; {MIN_PAIRS} are needed.",
                 hint="Give more text.",
             )
         self.network = network
         self._padding = words.padding
         self._triplets = triplets
-        self._keeper = Keeper(network, words.padding, documents, seed=seed)
+        self._keeper = EmbeddingAnchor(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""

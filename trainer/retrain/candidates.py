@@ -18,8 +18,8 @@ from trainer.base.job import hashed
 from trainer.base.loop import TrainConfig
 from trainer.train import (
     CCL_RATE,
-    Order,
     Sources,
+    TrainingOptions,
     train_bundle,
 )
 
@@ -98,7 +98,7 @@ def _trained(
         patience=PATIENCE,
         seed=wanted.seed,
     )
-    order = Order(
+    order = TrainingOptions(
         wanted.name,
         config,
         recipe="uctopic" if recipe == "pairs" else "ccl",
@@ -121,7 +121,7 @@ def _trained(
     )
 
 
-def _deciding(base: Bundle, snapshot: Path, order: Order) -> str:
+def _deciding(base: Bundle, snapshot: Path, order: TrainingOptions) -> str:
     """Changes with the encoder that a training begins from, the texts, the order, and the version of the program."""
     texts = hashlib.sha256(snapshot.read_bytes()).hexdigest()
     return hashed([base.fingerprint, texts, asdict(order), metadata.version("indexer")])[:6]

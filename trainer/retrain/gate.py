@@ -23,7 +23,7 @@ Verdict = Literal["better", "kept", "worse"]
 
 
 @dataclass(frozen=True)
-class Check:
+class GateCheck:
     """One line of the report.
 
     Attributes:
@@ -56,7 +56,7 @@ class Report:
         reasons: Why the new encoder may not take over, a sentence each; empty when it may.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[GateCheck, ...]
     reasons: tuple[str, ...]
 
     @property
@@ -96,7 +96,7 @@ class Report:
         checks = (
             {**check, "new": np.nan if check["new"] is None else check["new"]} for check in said["checks"]
         )
-        return cls(tuple(Check(**check) for check in checks), tuple(said["reasons"]))
+        return cls(tuple(GateCheck(**check) for check in checks), tuple(said["reasons"]))
 
 
 def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: float = 1.0) -> Report:
@@ -151,15 +151,15 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
     return Report(tuple(checks), tuple(reasons))
 
 
-def _no_gain(checks: Sequence[Check]) -> str:
+def _no_gain(checks: Sequence[GateCheck]) -> str:
     return f"Nothing is surely better ({_shown(check for check in checks if check.may_gain)})."
 
 
-def _shown(checks: Iterable[Check]) -> str:
+def _shown(checks: Iterable[GateCheck]) -> str:
     return "; ".join(f"{c.name}: {c.old:.3f} before, {c.new:.3f} now" for c in checks)
 
 
-def _paired(name: str, fault: str, old: Floats, new: Floats, loss: float, gain: float) -> Check:
+def _paired(name: str, fault: str, old: Floats, new: Floats, loss: float, gain: float) -> GateCheck:
     both = ~np.isnan(new - old)  # encoders with another window read other sentences
     before, after = _mean(old[both]), _mean(new[both])
     better = after >= before + gain and _surely_positive(new[both] - old[both])
@@ -175,19 +175,19 @@ def _least(
     *,
     better: bool = False,
     may_gain: bool = False,
-) -> Check:
+) -> GateCheck:
     ok = new >= old - loss  # False for NaN
     verdict: Verdict = "better" if better and ok else _kept(ok)
     least = round(old - loss, 3) + 0.0  # no "-0.000"
-    return Check(name, old, new, f"{least:.3f} or more", verdict, fault, may_gain)
+    return GateCheck(name, old, new, f"{least:.3f} or more", verdict, fault, may_gain)
 
 
-def _most(name: str, fault: str, old: float, new: float, more: float) -> Check:
-    return Check(name, old, new, f"{old + more:.3f} or less", _kept(new <= old + more), fault)
+def _most(name: str, fault: str, old: float, new: float, more: float) -> GateCheck:
+    return GateCheck(name, old, new, f"{old + more:.3f} or less", _kept(new <= old + more), fault)
 
 
-def _share(name: str, fault: str, new: float, least: float) -> Check:
-    return Check(name, None, new, f"{least:.3f} or more", _kept(new >= least), fault)
+def _share(name: str, fault: str, new: float, least: float) -> GateCheck:
+    return GateCheck(name, None, new, f"{least:.3f} or more", _kept(new >= least), fault)
 
 
 def _kept(ok: bool) -> Verdict:

@@ -28,13 +28,13 @@ from trainer.evaluation.lines import Line, read_usable
 from trainer.evaluation.search import scores
 from trainer.retrain.snapshot import documents_of
 
-LEAST = 10  # examples of a kind; fewer would leave the decision to chance
+MIN_EXAMPLES = 10  # examples of a kind; fewer would leave the decision to chance
 MARKED = re.compile(r"\[\[(.+?)\]\]")
 QUERIES, MENTIONS = "labelled queries, nDCG@10", "labelled mentions, average precision"
 
 
 @dataclass(frozen=True)
-class GoldQuery:
+class LabelledQuery:
     """A query and the documents that it should find."""
 
     where: str  # FILE:LINE
@@ -43,7 +43,7 @@ class GoldQuery:
 
 
 @dataclass(frozen=True)
-class Gold:
+class GroundTruth:
     """What can be used of a file.
 
     Attributes:
@@ -51,7 +51,7 @@ class Gold:
         problems: What could not be used, a sentence each.
     """
 
-    queries: tuple[GoldQuery, ...]
+    queries: tuple[LabelledQuery, ...]
     mentions: tuple[Entity, ...]
     documents: tuple[tuple[Document, Prepared], ...]
     problems: tuple[str, ...]
@@ -69,14 +69,14 @@ def fingerprint(path: Path) -> str:
         raise InputError(f"{path}: this cannot be read ({error.strerror}).") from error
 
 
-def read_gold(path: Path, engine: Engine, tagger: str) -> Gold:
+def read_ground_truth(path: Path, engine: Engine, tagger: str) -> GroundTruth:
     """Read a file of examples. Lines that cannot be used are named, and the rest is used.
 
     Raises:
         InputError: The file cannot be read.
     """
     examples, problems = read_usable(path, _example)
-    queries = [one for one in examples if isinstance(one, GoldQuery)]
+    queries = [one for one in examples if isinstance(one, LabelledQuery)]
     wanted = sorted({id_ for query in queries for id_ in query.documents})
     found = list(documents_of(engine, wanted))
     there = {document.id for document in found}
@@ -85,26 +85,26 @@ def read_gold(path: Path, engine: Engine, tagger: str) -> Gold:
             f'{query.where}: "documents": there is no document {id_!r} in the collection.'
             for id_ in sorted(query.documents - there)
         ]
-    queries = [GoldQuery(q.where, q.text, q.documents & there) for q in queries if q.documents & there]
+    queries = [LabelledQuery(q.where, q.text, q.documents & there) for q in queries if q.documents & there]
     mentions, alone = _with_another([one for one in examples if isinstance(one, Entity)])
     problems += [one.line.where + f': "label": no other phrase is {one.label!r}.' for one in alone]
     for name, some in (("queries", queries), ("mentions", mentions)):
-        if 0 < len(some) < LEAST:
+        if 0 < len(some) < MIN_EXAMPLES:
             problems.append(
-                f"{path}: {len(some)} {name} say too little, and are left out: {LEAST} are needed."
+                f"{path}: {len(some)} {name} say too little, and are left out: {MIN_EXAMPLES} are needed."
             )
             some.clear()
     ready = Preparer(tagger).prepare(found) if queries else []
     pairs = [(d, p) for d, p in zip(found, ready, strict=False) if isinstance(p, Prepared)]
-    return Gold(tuple(queries), tuple(mentions), tuple(pairs), tuple(problems))
+    return GroundTruth(tuple(queries), tuple(mentions), tuple(pairs), tuple(problems))
 
 
-def _example(line: Line) -> GoldQuery | Entity:
+def _example(line: Line) -> LabelledQuery | Entity:
     if "query" in line.fields:
         documents = line.texts("documents")
         if not documents:
             raise line.wrong('"documents" is empty; it must name what the query should find.')
-        return GoldQuery(line.where, line.text("query"), frozenset(documents))
+        return LabelledQuery(line.where, line.text("query"), frozenset(documents))
     if "mention" in line.fields:
         return _mention(line)
     raise line.wrong(f'"query" or "mention" is missing. Found: {", ".join(line.fields) or "nothing"}.')
@@ -136,7 +136,9 @@ def _phrase(mention: Entity) -> str:
 # -- figures ------------------------------------------------------------------------------------------------
 
 
-def measure_gold(encoder: Encoder, gold: Gold, others: Mapping[str, Floats]) -> dict[str, Floats]:
+def measure_ground_truth(
+    encoder: Encoder, gold: GroundTruth, others: Mapping[str, Floats]
+) -> dict[str, Floats]:
     """How well an encoder answers each example, 0 to 1.
 
     Args:
@@ -150,7 +152,7 @@ def measure_gold(encoder: Encoder, gold: Gold, others: Mapping[str, Floats]) -> 
     return found
 
 
-def _queries(encoder: Encoder, gold: Gold, others: Mapping[str, Floats]) -> Floats:
+def _queries(encoder: Encoder, gold: GroundTruth, others: Mapping[str, Floats]) -> Floats:
     documents, prepared = zip(*gold.documents, strict=True)
     encoded = encode_documents(encoder, documents, prepared)
     vectors = {**others, **{d.id: one.vector for d, one in zip(documents, encoded, strict=True)}}

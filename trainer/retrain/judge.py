@@ -16,9 +16,9 @@ from indexer.protocols import Encoder, Progress
 from indexer.settings import Settings
 from models.bundle import Bundle
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from trainer.retrain.gate import Report, judge
-from trainer.retrain.ground_truth import Gold, fingerprint, read_gold
+from trainer.retrain.ground_truth import GroundTruth, fingerprint, read_ground_truth
 from trainer.retrain.measure import Measured, measure, speed
 from trainer.retrain.probe import Probe, check_enough, load_probe, make_probe, save_probe
 from trainer.retrain.snapshot import documents_of, sampled
@@ -85,7 +85,7 @@ class Judge:
         return probe
 
     @cached_property
-    def gold(self) -> Gold | None:
+    def gold(self) -> GroundTruth | None:
         """The labelled examples that can be used.
 
         Raises:
@@ -93,7 +93,7 @@ class Judge:
         """
         if self._gold_file is None:
             return None
-        gold = read_gold(self._gold_file, self._engine, self._settings.tagger)
+        gold = read_ground_truth(self._gold_file, self._engine, self._settings.tagger)
         for problem in gold.problems:
             self._progress(f"note: {problem}", 0, None)
         if not gold.queries and not gold.mentions:
@@ -141,7 +141,7 @@ class Judge:
     def _measured(self, bundle: Bundle) -> Measured:
         probe, topics = self.probe, len(self._engine.topics())
         self._progress("judge", 0, None)
-        mask = WordPieces(bundle.base_folder / "tokenizer.json").mask_token
+        mask = TokenizerFile(bundle.base_folder / "tokenizer.json").mask_token
         return measure(self._encoder_of(bundle), probe, topics=topics, mask=mask, gold=self.gold)
 
     def _encoder_of(self, bundle: Bundle) -> Encoder:

@@ -27,7 +27,7 @@ from indexer.topics.labels import LabelMaker, PhraseCount
 from indexer.topics.models.base import Sample, TopicFit, vote
 from indexer.topics.models.clusters import STARTS, fit
 from trainer.evaluation import coherence
-from trainer.retrain.ground_truth import Gold, measure_gold
+from trainer.retrain.ground_truth import GroundTruth, measure_ground_truth
 from trainer.retrain.probe import Probe
 
 CHUNK = 32  # texts encoded at once
@@ -37,7 +37,7 @@ NEAREST = 10  # neighbours, and hits of a query, that are compared
 TOPIC_PHRASES = 16  # of a text, that its topics are made of: as many as when a collection is fitted
 FITS = 8  # of the topics: the coherence of one with 400 texts wavers by .04 from fit to fit, that of eight by .015
 DOCUMENTS_PER_TOPIC = 12  # a probe has fewer texts than the collection, and so fewer topics
-LIKENESS_PAIRS = 5_000
+SIMILARITY_PAIRS = 5_000
 
 Rows = NDArray[np.intp]
 
@@ -76,7 +76,9 @@ class Measured:
         return float(np.mean(self.topic < 0))
 
 
-def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str, gold: Gold | None = None) -> Measured:
+def measure(
+    encoder: Encoder, probe: Probe, *, topics: int, mask: str, gold: GroundTruth | None = None
+) -> Measured:
     """Measure an encoder.
 
     Args:
@@ -111,8 +113,10 @@ def measure(encoder: Encoder, probe: Probe, *, topics: int, mask: str, gold: Gol
         answers=_nearest(encoder.encode_texts(probe.queries) @ documents.T)
         if probe.queries
         else np.zeros((0, NEAREST), np.intp),
-        likeness=_likeness(pool),
-        gold=measure_gold(encoder, gold, dict(zip((d.id for d in probe.documents), documents, strict=True)))
+        likeness=_similarity(pool),
+        gold=measure_ground_truth(
+            encoder, gold, dict(zip((d.id for d in probe.documents), documents, strict=True))
+        )
         if gold
         else {},
     )
@@ -208,8 +212,8 @@ def _siblings(encoder: Encoder, probe: Probe) -> Floats:
     return shares
 
 
-def _likeness(pool: Floats) -> float:
-    draw = np.random.default_rng(0).integers(0, len(pool), (2, LIKENESS_PAIRS))
+def _similarity(pool: Floats) -> float:
+    draw = np.random.default_rng(0).integers(0, len(pool), (2, SIMILARITY_PAIRS))
     return float(np.mean(np.sum(pool[draw[0]] * pool[draw[1]], axis=1)))
 
 

@@ -21,12 +21,12 @@ from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text import Preparer
 from indexer.text.linking import coordinated
 
-LEAST_DOCUMENTS = 50
+MIN_DOCUMENTS = 50
 PHRASES = 24  # of a text, those that other texts have first
 COMMON = 0.1  # of the texts: a phrase of more is no sign of anything
 QUERIES = 200
 CONTEXTS = 1_500  # mentions that are masked
-LONGEST_CONTEXT = 500  # characters
+MAX_CONTEXT_LENGTH = 500  # characters
 CHUNK = 64  # documents tagged at once
 VERSION = 1
 
@@ -73,7 +73,7 @@ class Probe:
     @property
     def is_enough(self) -> bool:
         """Whether an encoder can be judged by it."""
-        return len(self.documents) >= LEAST_DOCUMENTS
+        return len(self.documents) >= MIN_DOCUMENTS
 
     @cached_property
     def siblings(self) -> tuple[tuple[str, str], ...]:
@@ -101,7 +101,7 @@ class Probe:
                 mention.phrase,
             )
             for document, sentence, mentions in self._sentences()
-            if sentence.end - sentence.start <= LONGEST_CONTEXT
+            if sentence.end - sentence.start <= MAX_CONTEXT_LENGTH
             for mention in mentions
             if mention.phrase in shared
         ]
@@ -138,9 +138,9 @@ def check_enough(documents: int, share: int) -> None:
     Raises:
         NotEnoughData: It is not.
     """
-    if documents // share < LEAST_DOCUMENTS:
+    if documents // share < MIN_DOCUMENTS:
         raise NotEnoughData(
-            f"The collection has {documents:,} documents; {LEAST_DOCUMENTS * share} are needed: one in {share} is "
+            f"The collection has {documents:,} documents; {MIN_DOCUMENTS * share} are needed: one in {share} is "
             "set aside to judge an encoder by.",
             hint="Index more documents first.",
         )
@@ -150,7 +150,7 @@ def make_probe(documents: Sequence[Document], tagger: str) -> Probe:
     """Freeze these documents.
 
     Raises:
-        NotEnoughData: They are fewer than `LEAST_DOCUMENTS`, or too few have phrases.
+        NotEnoughData: They are fewer than `MIN_DOCUMENTS`, or too few have phrases.
     """
     preparer = Preparer(tagger)
     kept: list[tuple[Document, Prepared]] = []
@@ -161,7 +161,7 @@ def make_probe(documents: Sequence[Document], tagger: str) -> Probe:
     probe = Probe.of(kept)
     if not probe.is_enough:
         raise NotEnoughData(
-            f"{len(kept)} documents have phrases; {LEAST_DOCUMENTS} are needed to judge an encoder.",
+            f"{len(kept)} documents have phrases; {MIN_DOCUMENTS} are needed to judge an encoder.",
             hint="Index more documents first.",
         )
     return probe

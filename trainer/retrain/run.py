@@ -27,8 +27,8 @@ from indexer.export.formatting import count
 from indexer.log import get_logger
 from indexer.pipeline.drift_check import measure
 from indexer.pipeline.next_generation import (
-    Recipe,
-    Succession,
+    MiningOptions,
+    NextGeneration,
     as_in,
     building,
     complete,
@@ -49,9 +49,9 @@ from trainer.retrain.report import RetrainOptions, RetrainReport
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
 SNAPSHOT_DOCUMENTS = 20_000
-MOST_DEATHS = 3  # of workers in a row, after which a retrain is given up
-LONGEST_WAIT = 3_600.0  # seconds for others to finish indexing before the switch
-LOOK_EVERY = 2.0  # seconds
+MAX_CRASHES = 3  # of workers in a row, after which a retrain is given up
+MAX_WAIT_S = 3_600.0  # seconds for others to finish indexing before the switch
+POLL_INTERVAL_S = 2.0  # seconds
 PAST = 100  # retrains that are looked through for the last one
 NO_RANKER = (
     "Keyphrases are chosen without a ranker now: that of {live} knows the vectors of its encoder alone. Train one on the "
@@ -136,7 +136,7 @@ class Retrainer:
     def _count_deaths(self, run: Run) -> None:
         """Count one more worker; whoever ends in order takes it back, because a report knows of no deaths."""
         deaths = run.counts.get("deaths", 0)
-        if deaths >= MOST_DEATHS:
+        if deaths >= MAX_CRASHES:
             reason = f"The worker died of it {deaths} times."
             self._catalog.finish_run(run.id, "failed", run.counts, reason)
             raise TrainingError(reason, hint="Perhaps there is too little memory.")
@@ -359,7 +359,7 @@ class Retrainer:
         """Build the next generation and let it take over."""
         live, name = self._live, self._registry.address(bundle)
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
-        recipe = Recipe(
+        recipe = MiningOptions(
             name,
             bundle.dims,
             lambda: self._encoder(name),
@@ -370,7 +370,7 @@ class Retrainer:
             self._settings.absent_keyphrases,
         )
         with closing(
-            Succession(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
+            NextGeneration(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
         ) as following:
             named = following.build(as_in(live_fit(self._catalog, self._name)))
             if named is None:
@@ -396,7 +396,7 @@ class Retrainer:
         Raises:
             CatalogError: Somebody has gone on for longer than we wait.
         """
-        until = time.monotonic() + LONGEST_WAIT
+        until = time.monotonic() + MAX_WAIT_S
         with ExitStack() as held:
             while True:
                 try:
@@ -408,7 +408,7 @@ class Retrainer:
                     if "holder" not in error.facts or time.monotonic() > until:
                         raise
                     self._progress("wait", 0, None)
-                    time.sleep(LOOK_EVERY)
+                    time.sleep(POLL_INTERVAL_S)
             yield
 
     def _refuse_workers(self) -> None:

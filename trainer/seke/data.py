@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from trainer.base.corpus import Mined
 
 Ints = NDArray[np.int64]
@@ -30,11 +30,11 @@ class TextView:
 
 
 class Texts:
-    """The texts of a source that have at least `LEAST_PHRASES` phrases in their first window."""
+    """The texts of a source that have at least `MIN_PHRASES` phrases in their first window."""
 
-    LEAST_PHRASES = 4
+    MIN_PHRASES = 4
 
-    def __init__(self, mined: Mined, words: WordPieces, pieces: int) -> None:
+    def __init__(self, mined: Mined, words: TokenizerFile, pieces: int) -> None:
         self._mined = mined
         self._words = words
         self._pieces = pieces
@@ -63,7 +63,7 @@ class Texts:
                 spans.append((phrase, length + first, length + last))
             ids.append(pieces.ids)
             length += len(pieces)
-        if len({phrase for phrase, _, _ in spans}) < self.LEAST_PHRASES:
+        if len({phrase for phrase, _, _ in spans}) < self.MIN_PHRASES:
             return None
         phrases, firsts, lasts = np.array(spans, np.int64).T
         ids.append(np.array(self._words.suffix, np.int64))

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from indexer.errors import NotEnoughData
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.base.autocast import fast
 from trainer.base.corpus import Mined
@@ -31,7 +31,7 @@ TEXTS = 10_000  # that are trained on, at most; hard negatives are found among t
 HELD_BACK = 256  # more, for the dev score
 ANCHORS = 8  # texts of a batch; the paper's
 NEGATIVES = 2  # nearest other texts of each; the paper's
-LEAST_TEXTS = 2 * ANCHORS
+MIN_TEXTS = 2 * ANCHORS
 ENCODED = 32  # texts in one pass, when all are encoded
 
 
@@ -52,7 +52,7 @@ class KeyphraseContrast:
     def __init__(
         self,
         network: Network,
-        words: WordPieces,
+        words: TokenizerFile,
         sources: Sequence[Mined],
         *,
         pieces: int,
@@ -65,9 +65,9 @@ class KeyphraseContrast:
         self._encoder = encoder
         self._seed = seed
         self._texts = _chosen([Texts(mined, words, pieces) for mined in sources], TEXTS + HELD_BACK, seed)
-        if len(self._texts) < LEAST_TEXTS:
+        if len(self._texts) < MIN_TEXTS:
             raise NotEnoughData(
-                f"{len(self._texts)} texts have {Texts.LEAST_PHRASES} phrases or more; {LEAST_TEXTS} are needed.",
+                f"{len(self._texts)} texts have {Texts.MIN_PHRASES} phrases or more; {MIN_TEXTS} are needed.",
                 hint="Give more text.",
             )
         self._held_back = range(min(HELD_BACK, len(self._texts) // 4))

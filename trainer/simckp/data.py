@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from indexer.common import Floats, batches, unit
 from indexer.errors import InputError
 from indexer.keyphrases.absent import (
-    LEAST,
-    MOST,
+    MAX_COUNT,
+    MIN_EXAMPLES,
     absent_clues,
     candidates,
     recombined,
@@ -44,7 +44,7 @@ CHUNK = 64  # documents tagged at once
 
 
 @dataclass(frozen=True)
-class Labelled:
+class KeyphraseDocument:
     """A document with its keyphrases.
 
     Attributes:
@@ -66,7 +66,9 @@ class Labelled:
         return frozenset(self.keyphrases) - self.present()
 
 
-def read_labelled(paths: Iterable[Path], *, tagger: str = "auto", silver: bool = False) -> list[Labelled]:
+def read_labelled(
+    paths: Iterable[Path], *, tagger: str = "auto", silver: bool = False
+) -> list[KeyphraseDocument]:
     """Read documents and find their candidates.
 
     Args:
@@ -82,13 +84,13 @@ def read_labelled(paths: Iterable[Path], *, tagger: str = "auto", silver: bool =
     prepared = _prepared([document for document, _ in found], tagger)
     if not silver:
         return [
-            Labelled(document, ready, {stem: k for k in given if (stem := stemmed(k))})
+            KeyphraseDocument(document, ready, {stem: k for k in given if (stem := stemmed(k))})
             for (document, given), ready in zip(found, prepared, strict=True)
         ]
     titles = [Document(document.id, given[0]) for document, given in found]
     named = _prepared(titles, tagger)
     return [
-        Labelled(document, ready, _of_title(document, title, phrases))
+        KeyphraseDocument(document, ready, _of_title(document, title, phrases))
         for (document, _), ready, title, phrases in zip(found, prepared, titles, named, strict=True)
     ]
 
@@ -165,7 +167,7 @@ class Encoded:
 
 
 def read_examples(
-    labelled: Sequence[Labelled],
+    labelled: Sequence[KeyphraseDocument],
     encoder: Encoder,
     counts: Counter[str],
     draw: np.random.Generator | None,
@@ -197,7 +199,7 @@ def read_examples(
 
 
 def _present(
-    one: Labelled, found: EncodedDocument, counts: Counter[str], draw: np.random.Generator | None
+    one: KeyphraseDocument, found: EncodedDocument, counts: Counter[str], draw: np.random.Generator | None
 ) -> Example:
     stems = stems_of(one.document, found)
     own = frozenset(one.keyphrases) if draw else frozenset()
@@ -218,17 +220,19 @@ def _kept(right: NDArray[np.bool_], draw: np.random.Generator | None) -> NDArray
     return np.sort(np.concatenate([np.flatnonzero(right), wrong]))
 
 
-def label_counts(labelled: Sequence[Labelled]) -> Counter[str]:
+def label_counts(labelled: Sequence[KeyphraseDocument]) -> Counter[str]:
     """How many documents have each keyphrase, by stems."""
     return Counter(stem for one in labelled for stem in one.keyphrases)
 
 
 def label_vocabulary(
-    labelled: Sequence[Labelled], encoded: Sequence[Encoded], encoder: Encoder
+    labelled: Sequence[KeyphraseDocument], encoded: Sequence[Encoded], encoder: Encoder
 ) -> tuple[Vocabulary, Floats]:
-    """The keyphrases that `LEAST` documents have, and the sums of the vectors of these: float32 [n, dims]."""
+    """The keyphrases that `MIN_EXAMPLES` documents have, and the sums of the vectors of these: float32 [n, dims]."""
     counts = label_counts(labelled)
-    stems = sorted((s for s in counts if counts[s] >= LEAST), key=lambda s: (-counts[s], s))[:MOST]
+    stems = sorted((s for s in counts if counts[s] >= MIN_EXAMPLES), key=lambda s: (-counts[s], s))[
+        :MAX_COUNT
+    ]
     place = {stem: at for at, stem in enumerate(stems)}
     texts: list[Counter[str]] = [Counter() for _ in stems]
     sums = np.zeros((len(stems), encoder.dims), np.float32)
@@ -243,7 +247,7 @@ def label_vocabulary(
 
 
 def absent_examples(
-    labelled: Sequence[Labelled],
+    labelled: Sequence[KeyphraseDocument],
     encoded: Sequence[Encoded],
     known: Vocabulary,
     sums: Floats | None,
@@ -273,7 +277,7 @@ def absent_examples(
 
 
 def _without_own(
-    pool: Vocabulary, one: Labelled, vector: Floats, place: dict[str, int], sums: Floats
+    pool: Vocabulary, one: KeyphraseDocument, vector: Floats, place: dict[str, int], sums: Floats
 ) -> None:
     for at, stem in enumerate(pool.stems):
         if stem in one.keyphrases and stem in place:

@@ -24,16 +24,16 @@ from indexer.keyphrases.ranker import TEMPERATURE
 from indexer.text import stemmed
 from models.bundle import Bundle, Pooling, write_bundle
 from models.pooling import touched
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.generator import (
     BETWEEN,
     FAMILY,
-    LONGEST_SEQUENCE,
-    LONGEST_TEXT,
+    MAX_SEQUENCE_LENGTH,
+    MAX_TEXT_LENGTH,
     load_bart,
 )
 from trainer.base.losses import span_contrast
-from trainer.simckp.data import Labelled
+from trainer.simckp.data import KeyphraseDocument
 
 DOCUMENTS = 8  # of a batch; the paper's
 CONTRAST = 0.3  # lambda, the weight of ranking beside writing; the paper's
@@ -42,7 +42,7 @@ MODEL = "model"  # folder of the base model inside the bundle
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingExample:
     """A text in word pieces.
 
     Attributes:
@@ -87,13 +87,15 @@ class Joint:
         NotEnoughData: No document has a present keyphrase.
     """
 
-    def __init__(self, model: Any, words: WordPieces, labelled: Sequence[Labelled], *, seed: int) -> None:
+    def __init__(
+        self, model: Any, words: TokenizerFile, labelled: Sequence[KeyphraseDocument], *, seed: int
+    ) -> None:
         torch.manual_seed(seed)
         self.network = nn.ModuleDict({"bart": model, "scorer": SpanScorer(model.config.d_model)})
         self._words = words
         self._seed = seed
-        longest = min(LONGEST_TEXT, model.config.max_position_embeddings - words.specials)
-        lessons = [_lesson(one, words, longest) for one in labelled]
+        longest = min(MAX_TEXT_LENGTH, model.config.max_position_embeddings - words.specials)
+        lessons = [_training_example(one, words, longest) for one in labelled]
         self._lessons = [one for one in lessons if one.right.any() and not one.right.all()]
         if not self._lessons:
             raise NotEnoughData(
@@ -136,7 +138,7 @@ class Joint:
         return (torch.zeros(()) if nothing else found.loss), ranking
 
 
-def _lesson(one: Labelled, words: WordPieces, longest: int) -> Lesson:
+def _training_example(one: KeyphraseDocument, words: TokenizerFile, longest: int) -> TrainingExample:
     [pieces] = words.split([one.document.content])
     ids = (*words.prefix, *pieces.ids[:longest].tolist(), *words.suffix)
     mentions = sorted((*one.prepared.mentions, *one.prepared.parts), key=lambda m: (m.start, m.end))
@@ -151,8 +153,8 @@ def _lesson(one: Labelled, words: WordPieces, longest: int) -> Lesson:
     labels: tuple[int, ...] = ()
     if text:
         [written] = words.ids([text])
-        labels = (*words.prefix, *written[: LONGEST_SEQUENCE - words.specials].tolist(), *words.suffix)
-    return Lesson(
+        labels = (*words.prefix, *written[: MAX_SEQUENCE_LENGTH - words.specials].tolist(), *words.suffix)
+    return TrainingExample(
         ids,
         tuple(first.values()),
         torch.tensor([stem in present for stem in first], dtype=torch.bool),

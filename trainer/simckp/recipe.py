@@ -17,7 +17,7 @@ from trainer.simckp.data import Example
 
 DOCUMENTS = 8  # of a batch; the paper's
 HIDDEN = 256
-LEAST_DOCUMENTS = 2 * DOCUMENTS
+MIN_DOCUMENTS = 2 * DOCUMENTS
 DROPPED = 0.1  # of the numbers of a vector
 RANK = 5  # keyphrases that the dev score looks at
 
@@ -54,7 +54,7 @@ class DualRanker(nn.Module):
         return DualEncoder(**arrays, threshold=threshold)
 
 
-class Ranking:
+class RankingStage:
     """The recipe of one stage.
 
     Args:
@@ -69,9 +69,9 @@ class Ranking:
         self._examples = [one for one in examples if one.right.any() and not one.right.all()]
         self._held_back = [one for one in held_back if one.gold]
         self._seed = seed
-        if len(self._examples) < LEAST_DOCUMENTS:
+        if len(self._examples) < MIN_DOCUMENTS:
             raise NotEnoughData(
-                f"{len(self._examples)} documents have a keyphrase among their candidates; {LEAST_DOCUMENTS} are needed.",
+                f"{len(self._examples)} documents have a keyphrase among their candidates; {MIN_DOCUMENTS} are needed.",
                 hint="Give more documents.",
             )
         first = self._examples[0]

@@ -23,14 +23,14 @@ from models.encoder import WindowEncoder
 from models.hardware import physical_cores
 from models.ranker import VOCABULARY, ranker_heads, vocabulary_json
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.backend import TorchBackend
 from models.torch.generator import Generator
 from models.weights import HEADS, RANKER
 from trainer.base.curve import draw
 from trainer.base.loop import Step, TrainConfig, train
 from trainer.simckp.data import (
-    Labelled,
+    KeyphraseDocument,
     absent_examples,
     label_counts,
     label_vocabulary,
@@ -38,7 +38,7 @@ from trainer.simckp.data import (
     read_labelled,
 )
 from trainer.simckp.joint import MODEL, Joint, bart_bundle, open_bart
-from trainer.simckp.recipe import DOCUMENTS, Ranking
+from trainer.simckp.recipe import DOCUMENTS, RankingStage
 
 RATE = 1e-3  # of layers that begin at random; the paper's are for whole encoders
 BART_RATE = 5e-5  # the paper's
@@ -53,7 +53,7 @@ Generate = Callable[[Document], Sequence[Recombined]]
 
 
 @dataclass(frozen=True)
-class Order:
+class SimCKPOptions:
     """What is wanted.
 
     Attributes:
@@ -78,7 +78,7 @@ def train_simckp(
     base: Bundle,
     encoder: Callable[[], Encoder],
     data: Sequence[Path],
-    order: Order,
+    order: SimCKPOptions,
     *,
     home: Path,
     progress: Progress = no_progress,
@@ -131,10 +131,10 @@ def train_simckp(
 
 
 def _learned(
-    labelled: Sequence[Labelled],
+    labelled: Sequence[KeyphraseDocument],
     encoder: Encoder,
     generate: Generate,
-    order: Order,
+    order: SimCKPOptions,
     work: Path,
     progress: Progress,
 ) -> tuple[Ranker, Curve, dict[str, float]]:
@@ -146,10 +146,10 @@ def _learned(
     chance = np.random.default_rng([order.seed, 1])
     examples, encoded = read_examples(learned, encoder, counts, chance, generate, progress)
     held_examples, held_encoded = read_examples(held, encoder, counts, None, generate, progress)
-    present = Ranking(examples, held_examples, seed=order.seed)
+    present = RankingStage(examples, held_examples, seed=order.seed)
     curve = _run(present, order, work, "present", progress)
     known, sums = label_vocabulary(learned, encoded, encoder)
-    absent = Ranking(
+    absent = RankingStage(
         absent_examples(learned, encoded, known, sums, chance),
         absent_examples(held, held_encoded, known, None, None),
         seed=order.seed,
@@ -168,18 +168,24 @@ def _nothing(_: Document) -> Sequence[Recombined]:
 
 
 def _joint(
-    folder: Path, labelled: Sequence[Labelled], order: Order, work: Path, progress: Progress
+    folder: Path, labelled: Sequence[KeyphraseDocument], order: SimCKPOptions, work: Path, progress: Progress
 ) -> tuple[Bundle, Curve]:
     """Train a BART to rank and to write, and make a bundle of it."""
     tokenizer = folder / "tokenizer.json"
     model = open_bart(folder)
-    recipe = Joint(model, WordPieces(tokenizer), labelled, seed=order.seed)
+    recipe = Joint(model, TokenizerFile(tokenizer), labelled, seed=order.seed)
     curve = _run(recipe, order, work, "joint", progress, rate=BART_RATE)
     return bart_bundle(model, tokenizer, work / "joint", licence=order.licence), curve
 
 
 def _run(
-    recipe: Ranking | Joint, order: Order, work: Path, stage: str, progress: Progress, *, rate: float = RATE
+    recipe: RankingStage | Joint,
+    order: SimCKPOptions,
+    work: Path,
+    stage: str,
+    progress: Progress,
+    *,
+    rate: float = RATE,
 ) -> Curve:
     """Train one stage; the weights with the best dev score stay."""
     steps = order.steps or EPOCHS * max(1, len(recipe) // DOCUMENTS)
@@ -255,7 +261,7 @@ def _trained(bundle: Bundle) -> str:
     return str(json.loads(file.read_text())["asked"]) if file.exists() else ""
 
 
-def _asked(base: Bundle, data: Sequence[Path], order: Order) -> str:
+def _asked(base: Bundle, data: Sequence[Path], order: SimCKPOptions) -> str:
     """Changes with the order, the base, the files and the version of the program."""
     read = [*data, *([order.bart / "model.safetensors"] if order.bart else [])]
     files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in read]

@@ -21,15 +21,15 @@ from torch import Tensor, nn
 
 from indexer.common import unit
 from indexer.topics.models.clusters import kmeans
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.base.corpus import Mined
 from trainer.base.forward import embed
 from trainer.base.losses import cluster_contrast
 from trainer.base.pairs import View, view_all, window
 
-MOST_MENTIONS = 20_000  # that are clustered
-FEWEST_MENTIONS = 3_000
+MAX_MENTIONS = 20_000  # that are clustered
+MIN_MENTIONS = 3_000
 MENTIONS_PER_SECOND = (
     40  # of a budget; a core encodes three times as many, so a third of the budget goes there
 )
@@ -56,7 +56,7 @@ class ClusterContrast:
     def __init__(
         self,
         network: Network,
-        words: WordPieces,
+        words: TokenizerFile,
         mined: Mined,
         number: int,
         *,
@@ -149,8 +149,8 @@ def clustered(budget: float) -> int:
 
     It depends on nothing else: a training that was killed must find the same clusters again.
     """
-    wanted = int(budget * MENTIONS_PER_SECOND) or MOST_MENTIONS
-    return min(max(wanted, FEWEST_MENTIONS), MOST_MENTIONS)
+    wanted = int(budget * MENTIONS_PER_SECOND) or MAX_MENTIONS
+    return min(max(wanted, MIN_MENTIONS), MAX_MENTIONS)
 
 
 def agreed(phrases: NDArray[np.integer], labels: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
-from trainer.base.anchor import KEEP_WEIGHT, Keeper
+from trainer.base.anchor import KEEP_WEIGHT, EmbeddingAnchor
 from trainer.base.forward import embed
 from trainer.base.losses import different_phrases, info_nce
 from trainer.base.pairs import DEV_BATCHES, HELD_BACK, PairSampler
@@ -34,7 +34,7 @@ class UCTopic:
     def __init__(
         self,
         network: Network,
-        words: WordPieces,
+        words: TokenizerFile,
         pairs: PairSampler,
         documents: Sequence[Sequence[int]],
         *,
@@ -43,7 +43,7 @@ class UCTopic:
         self.network = network
         self._padding = words.padding
         self._pairs = pairs
-        self._keeper = Keeper(network, words.padding, documents, seed=seed)
+        self._keeper = EmbeddingAnchor(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""

@@ -75,13 +75,13 @@ def _adapted(
 
     from models.registry import Registry
     from trainer.base.loop import TrainConfig
-    from trainer.train import Order, Sources, train_bundle
+    from trainer.train import Sources, TrainingOptions, train_bundle
 
     base = Registry(settings.home).get(settings.bundle)
     mined = settings.home / "training" / f"{base.name}-{data.name.partition('.')[0]}-mined"
     names = []
     for seed in range(times):
-        order = Order(
+        order = TrainingOptions(
             f"{base.name}-{data.name.partition('.')[0]}-{seed}",
             TrainConfig(steps=steps, seed=seed),
             tagger=settings.tagger,

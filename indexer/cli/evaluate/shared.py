@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Shown(Protocol):
+class EvaluationResult(Protocol):
     """What a task finds: one object for programs, a table for people."""
 
     def as_json(self) -> dict[str, Any]: ...
@@ -55,7 +55,7 @@ def encoder_of(settings: Settings, bundle: str = "") -> Encoder:
     )
 
 
-def show(found: Shown, *, as_json: bool) -> None:
+def show(found: EvaluationResult, *, as_json: bool) -> None:
     """Print what was found."""
     if as_json:
         print_json(found.as_json())

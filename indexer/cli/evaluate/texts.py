@@ -81,14 +81,14 @@ def _adapted(
     from models.load import run_bundle
     from models.registry import Registry
     from trainer.evaluation.texts import number_of_labels
-    from trainer.hsgc.train import DocumentOrder, holistic, train_documents
+    from trainer.hsgc.train import HSGCOptions, holistic, train_documents
 
     base = Registry(settings.home).get(settings.bundle)
     bundles = [
         train_documents(
             base,
             [data],
-            DocumentOrder(
+            HSGCOptions(
                 f"{base.name}-{data.name.partition('.')[0]}-{'all' if all_layers else 'own'}-{seed}",
                 all_layers=all_layers,
                 clusters=number_of_labels(data),

@@ -52,10 +52,10 @@ def import_(
       indexer models import downloads/distilbert-base-nli --document-layers 1-6
       indexer models import whaleloops/phrase-bert@refs/pr/1 --name phrase-bert
     """
-    from models.import_ import Wanted, import_checkpoint
+    from models.import_ import ImportOptions, import_checkpoint
 
     settings = app.settings()
-    wanted = Wanted(name, span_layers, document_layers)
+    wanted = ImportOptions(name, span_layers, document_layers)
     bundle = import_checkpoint(source, wanted, home=settings.home)
     say(f"Bundle '{bundle.name}' is in {bundle.folder}.")
     app.flags.pop("bundle", None)

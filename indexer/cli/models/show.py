@@ -29,7 +29,7 @@ def show(app: App, name: str, as_json: bool) -> None:
     """
     from indexer.cli.gate import judgement
     from models.registry import Registry
-    from trainer.retrain.gate import Check, Report
+    from trainer.retrain.gate import GateCheck, Report
 
     settings = app.settings()
     registry = Registry(settings.home)
@@ -41,7 +41,7 @@ def show(app: App, name: str, as_json: bool) -> None:
         return
     say(facts(_about(bundle, described(registry, name))))
     if judged:
-        checks = [Check(**check) for check in judged["checks"]]
+        checks = [GateCheck(**check) for check in judged["checks"]]
         say("")
         say(judgement(name, Report(tuple(checks), tuple(judged["reasons"]))))
         for reason in judged["reasons"]:

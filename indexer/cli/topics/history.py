@@ -9,7 +9,7 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.output import print_json, say, table
 from indexer.export import serialize
-from indexer.export.formatting import clean, moment, told
+from indexer.export.formatting import clean, describe_event, moment
 
 if TYPE_CHECKING:
     from indexer.topics.history import TopicHistory
@@ -55,6 +55,6 @@ def events_table(history: TopicHistory) -> str:
             clean(what),
             clean(event.entry.label) if event.entry.new_id == history.entry.id else "",
         )
-        for event, what in told(history)
+        for event, what in describe_event(history)
     ]
     return table(rows, head=("when", "by", "what happened", "name"))

@@ -55,7 +55,7 @@ def rendered(details: TopicDetails) -> str:
             [
                 (
                     "topic",
-                    bold(clean(topic.label)) + (dim("  (named by hand)") if topic.named_by_hand else ""),
+                    bold(clean(topic.label)) + (dim("  (named by hand)") if topic.label_locked else ""),
                 ),
                 ("id", topic.id),
                 ("documents", f"{topic.size:,}"),

@@ -62,10 +62,10 @@ def hs_gc(
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
     # Imported here: the help must not wait for torch.
     from models.registry import Registry
-    from trainer.hsgc.train import DocumentOrder, train_documents
+    from trainer.hsgc.train import HSGCOptions, train_documents
 
     settings = app.settings()
-    order = DocumentOrder(
+    order = HSGCOptions(
         name,
         clusters=clusters,
         all_layers=all_layers,

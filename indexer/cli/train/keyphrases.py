@@ -56,10 +56,10 @@ def keyphrases(
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
     from trainer.base.loop import TrainConfig
-    from trainer.train import SEKE_RATE, Order, Sources
+    from trainer.train import SEKE_RATE, Sources, TrainingOptions
 
     settings = app.settings()
-    order = Order(
+    order = TrainingOptions(
         name,
         TrainConfig(steps=steps, budget_s=budget, seed=seed, learning_rate=SEKE_RATE),
         recipe="seke",

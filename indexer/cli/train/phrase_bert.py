@@ -55,10 +55,10 @@ def phrase_bert(
     if not corpus:
         raise click.UsageError("Nothing to learn from. Name texts: --corpus.")
     from trainer.base.loop import TrainConfig
-    from trainer.train import PHRASE_BERT_RATE, Order, Sources
+    from trainer.train import PHRASE_BERT_RATE, Sources, TrainingOptions
 
     settings = app.settings()
-    order = Order(
+    order = TrainingOptions(
         name,
         TrainConfig(
             steps=steps,

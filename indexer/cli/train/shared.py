@@ -14,7 +14,7 @@ from indexer.export.formatting import count
 
 if TYPE_CHECKING:
     from models.bundle import Bundle
-    from trainer.train import Order, Sources
+    from trainer.train import Sources, TrainingOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +69,7 @@ def steps_option(default: int) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-def train_and_say(app: App, sources: Sources, order: Order, *, as_json: bool) -> None:
+def train_and_say(app: App, sources: Sources, order: TrainingOptions, *, as_json: bool) -> None:
     """Train from the bundle that the settings name, and tell what came out."""
     # Imported here: the help must not wait for torch.
     from models.registry import Registry

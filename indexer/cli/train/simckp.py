@@ -52,10 +52,10 @@ def simckp(
     """
     from indexer.cli.evaluate.shared import encoder_of
     from models.registry import Registry
-    from trainer.simckp.train import Order, train_simckp
+    from trainer.simckp.train import SimCKPOptions, train_simckp
 
     settings = app.settings()
-    order = Order(name, silver, bart, steps or 0, seed, licence, settings.tagger, settings.threads)
+    order = SimCKPOptions(name, silver, bart, steps or 0, seed, licence, settings.tagger, settings.threads)
     with working(app, lines=True) as progress:
         base = Registry(settings.home).get(settings.bundle)
         bundle = train_simckp(

@@ -64,11 +64,11 @@ def uctopic(
     if not (corpus or target or mentions):
         raise click.UsageError("Nothing to learn from. Name texts: --corpus, --target or --mentions.")
     from trainer.base.loop import TrainConfig
-    from trainer.train import CCL_RATE, Order, Sources
+    from trainer.train import CCL_RATE, Sources, TrainingOptions
 
     settings = app.settings()
     rate = CCL_RATE if ccl else TrainConfig.learning_rate
-    order = Order(
+    order = TrainingOptions(
         name,
         TrainConfig(steps=steps, budget_s=budget, seed=seed, learning_rate=rate),
         recipe="ccl" if ccl else "uctopic",

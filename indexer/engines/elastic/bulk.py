@@ -55,7 +55,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Failure:
+class BulkFailure:
     """An action that was not carried out."""
 
     action: Action
@@ -85,7 +85,7 @@ def send(
     *,
     chunk_bytes: int = CHUNK_BYTES,
     chunk_actions: int = CHUNK_ACTIONS,
-) -> list[Failure]:
+) -> list[BulkFailure]:
     """Carry out actions in their order of chunks; reads the iterable once and holds one chunk.
 
     Rows that the server is too busy for are sent again, alone; a request that is too large is split; a server that
@@ -98,7 +98,7 @@ def send(
         EngineUnavailable: The patience of `cluster` came to its end; `facts["unwritten"]` counts what is left of the
             chunk.
     """
-    failures: list[Failure] = []
+    failures: list[BulkFailure] = []
     for chunk in _chunks(actions, chunk_bytes, chunk_actions):
         failures += _deliver(cluster, chunk)
     return failures
@@ -136,8 +136,8 @@ def _encoded(action: Action) -> _Lines:
     return _Lines(action, "\n".join(lines).encode("utf-8"))
 
 
-def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[Failure]:
-    failures: list[Failure] = []
+def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[BulkFailure]:
+    failures: list[BulkFailure] = []
     patience = cluster.patience()
     waiting = list(chunk)
     while waiting:
@@ -152,7 +152,7 @@ def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[Failure]:
                 raise
             if len(waiting) == 1:
                 reason = f"it has {len(waiting[0].data):,} bytes, more than the server takes in one request"
-                return [*failures, Failure(waiting[0].action, TOO_LARGE, reason)]
+                return [*failures, BulkFailure(waiting[0].action, TOO_LARGE, reason)]
             middle = len(waiting) // 2
             return [*failures, *_deliver(cluster, waiting[:middle]), *_deliver(cluster, waiting[middle:])]
         again, refused, problem = _sorted_out(cluster, waiting, items)
@@ -178,10 +178,10 @@ def _post(cluster: Cluster, lines: Sequence[_Lines]) -> list[Any]:
 
 def _sorted_out(
     cluster: Cluster, lines: Sequence[_Lines], items: Sequence[Any]
-) -> tuple[list[_Lines], list[Failure], EngineUnavailable | None]:
+) -> tuple[list[_Lines], list[BulkFailure], EngineUnavailable | None]:
     """What to send again, what was refused, and why the first is to be sent again."""
     again: list[_Lines] = []
-    refused: list[Failure] = []
+    refused: list[BulkFailure] = []
     problem: EngineUnavailable | None = None
     for line, item in zip(lines, items, strict=True):
         result = item[line.action.kind]
@@ -198,11 +198,11 @@ def _sorted_out(
             again.append(line)
             problem = problem or found
         else:
-            refused.append(Failure(line.action, status, reason_of(error)))
+            refused.append(BulkFailure(line.action, status, reason_of(error)))
     return again, refused, problem
 
 
-def require(failures: Sequence[Failure], where: str) -> None:
+def require(failures: Sequence[BulkFailure], where: str) -> None:
     """Raise when something was refused; rows that are gone meanwhile do not count.
 
     Raises:

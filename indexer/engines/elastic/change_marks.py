@@ -15,7 +15,7 @@ from indexer.records import MentionRow
 REMEMBERED = 100_000  # phrases that were read and not written yet; who only reads writes none
 
 
-class Marks:
+class ChangeMarks:
     """The marks of one collection.
 
     A phrase may be marked again after its mentions were read and before its row is written. That mark must stay, so

@@ -20,7 +20,7 @@ TIMEOUT = 60.0  # seconds for one request
 PATIENCE = (
     180.0  # seconds that a write or a run waits for a server that is away or busy; a restart takes less
 )
-LONGEST_PAUSE = 15.0  # seconds between two tries
+MAX_PAUSE_S = 15.0  # seconds between two tries
 PORTS = {"http": 80, "https": 443}
 
 P = ParamSpec("P")
@@ -135,9 +135,9 @@ class Cluster:
 
     def tried(self, work: Callable[[], T]) -> T:
         """Do work that asks; again when the server is away or busy, if we are patient."""
-        return self._insist(work) if self.is_patient else work()
+        return self._retry(work) if self.is_patient else work()
 
-    def _insist(self, work: Callable[[], T]) -> T:
+    def _retry(self, work: Callable[[], T]) -> T:
         patience = self.patience()
         while True:
             try:
@@ -145,9 +145,9 @@ class Cluster:
             except EngineUnavailable as error:
                 patience.spend(error)
 
-    def patience(self) -> Patience:
+    def patience(self) -> RetryPolicy:
         """Patience for one piece of work."""
-        return Patience(self._patience, self._pause)
+        return RetryPolicy(self._patience, self._pause)
 
     def search(self, **parts: Any) -> Any:
         """The answer to one search; never one from a part of the shards only."""
@@ -185,7 +185,7 @@ class Cluster:
         self.client.close()
 
 
-class Patience:
+class RetryPolicy:
     """How long to go on trying, with growing pauses; progress starts it anew."""
 
     def __init__(self, seconds: float, pause: Callable[[float], None]) -> None:
@@ -206,5 +206,5 @@ class Patience:
         seconds = min(self._next, self._left) * random.uniform(1.0, 1.5)
         get_logger(__name__).warning("engine_waiting", seconds=round(seconds, 1), reason=str(error))
         self._left -= seconds
-        self._next = min(2 * self._next, LONGEST_PAUSE)
+        self._next = min(2 * self._next, MAX_PAUSE_S)
         self._pause(seconds)

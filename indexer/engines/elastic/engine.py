@@ -16,15 +16,15 @@ from indexer.engines.base import (
     Refused,
     SearchAnswer,
     SearchRequest,
-    Special,
+    SignificantKeyphrase,
     WordQuery,
 )
 from indexer.engines.elastic import mentions, rows, search, topics
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.change_marks import Marks
+from indexer.engines.elastic.change_marks import ChangeMarks
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.health import Problem, problems
-from indexer.engines.elastic.indices import Names, prepare, standing_at
+from indexer.engines.elastic.health import HealthProblem, problems
+from indexer.engines.elastic.indices import Names, index_state, prepare
 from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.values import bindable, unencodable
@@ -44,7 +44,7 @@ from mappings import VectorIndex
 REFINED_AT_ONCE = 250
 DOCUMENTS_AT_ONCE = 250
 PHRASES_AT_ONCE = 1_000
-MOST_TERMS = 10_000  # ids in one query; servers take 65,536
+MAX_TERMS = 10_000  # ids in one query; servers take 65,536
 EVERYTHING: dict[str, Any] = {"match_all": {}}
 
 
@@ -94,7 +94,7 @@ class ElasticEngine:
             language=language,
         )
         self._fresh = Freshness(cluster)
-        self._marks = Marks(cluster, self.names, self._fresh)
+        self._marks = ChangeMarks(cluster, self.names, self._fresh)
         self._writer = Writer(cluster, self.names, dims, self._fresh)
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class ElasticEngine:
 
     def superseded(self) -> bool:
         return (
-            standing_at(self._cluster, self.names.documents) != self._standing.indices[self.names.documents]
+            index_state(self._cluster, self.names.documents) != self._standing.indices[self.names.documents]
         )
 
     def patient(self) -> AbstractContextManager[None]:
@@ -161,7 +161,7 @@ class ElasticEngine:
             self._fresh.refresh(*self.names.all)
         self._cluster.close()
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[HealthProblem]:
         """What would stop a run, or should be known; for `indexer doctor`."""
         return problems(self._cluster, self.names)
 
@@ -234,7 +234,7 @@ class ElasticEngine:
         if phrase_ids is None:
             yield from self._marks.noted_before(self._by_phrase(None, limit))
             return
-        for some in batches(sorted(rows.usable(phrase_ids)), MOST_TERMS):
+        for some in batches(sorted(rows.usable(phrase_ids)), MAX_TERMS):
             self._marks.note(some)
             yield from self._by_phrase(some, limit)
 
@@ -246,7 +246,7 @@ class ElasticEngine:
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
         self._fresh.refresh(self.names.documents)
         counts: dict[str, int] = {}
-        for some in batches(rows.usable(phrase_ids), MOST_TERMS):
+        for some in batches(rows.usable(phrase_ids), MAX_TERMS):
             counting = {"terms": {"field": "phrase_ids", "include": some, "size": len(some)}}
             answer = self._cluster.search(
                 index=self.names.documents,
@@ -272,7 +272,7 @@ class ElasticEngine:
 
     def _ids(self, index: str, field: str) -> Iterator[str]:
         self._fresh.refresh(index)
-        hits = stream(self._cluster, index, EVERYTHING, sort=[field], fields=[], page=MOST_TERMS)
+        hits = stream(self._cluster, index, EVERYTHING, sort=[field], fields=[], page=MAX_TERMS)
         return (hit["_id"] for hit in hits)
 
     def topics(self) -> list[Topic]:
@@ -300,7 +300,9 @@ class ElasticEngine:
         self._fresh.refresh(self.names.documents)
         return search.count_topics(self._cluster, self.names, parts)
 
-    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+    def significant_keyphrases(
+        self, filters: tuple[Filter, ...], *, limit: int = 10
+    ) -> list[SignificantKeyphrase]:
         self._fresh.refresh(self.names.documents)
         return search.special(self._cluster, self.names, filters, limit)
 

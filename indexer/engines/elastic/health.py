@@ -18,7 +18,7 @@ BLOCKS = ("read_only", "read_only_allow_delete", "write")
 
 
 @dataclass(frozen=True)
-class Problem:
+class HealthProblem:
     """Something that a person should know. `fatal`: a run would fail."""
 
     found: str
@@ -26,20 +26,22 @@ class Problem:
     fatal: bool
 
 
-def problems_of_server(cluster: Cluster) -> Iterator[Problem]:
+def problems_of_server(cluster: Cluster) -> Iterator[HealthProblem]:
     """Look at the server as a whole, so also before there is a collection."""
     client = cluster.client
     state = _known(cluster, client.cluster.state, metric="blocks")
     for block in state.get("blocks", {}).get("global", {}).values():
-        yield Problem(f"the server takes no writes: {block['description']}", UNBLOCK, fatal=True)
+        yield HealthProblem(f"the server takes no writes: {block['description']}", UNBLOCK, fatal=True)
     report = _known(cluster, client.health_report, feature="disk")
     disk = report.get("indicators", {}).get("disk", {})
     if disk.get("status") in ("yellow", "red"):
-        yield Problem(str(disk["symptom"]), "Free some space, or add a node.", fatal=disk["status"] == "red")
+        yield HealthProblem(
+            str(disk["symptom"]), "Free some space, or add a node.", fatal=disk["status"] == "red"
+        )
     licence = _known(cluster, client.license.get).get("license", {})
     if licence.get("status", "active") != "active":
         hint = "Renew it, or go back to the free one, which is enough: POST _license/start_basic"
-        yield Problem(f"the {licence['type']} licence is {licence['status']}", hint, fatal=True)
+        yield HealthProblem(f"the {licence['type']} licence is {licence['status']}", hint, fatal=True)
 
 
 def _known(cluster: Cluster, call: Callable[..., Any], **parts: Any) -> Any:
@@ -52,28 +54,28 @@ def _known(cluster: Cluster, call: Callable[..., Any], **parts: Any) -> Any:
         return {}
 
 
-def problems(cluster: Cluster, names: Names) -> Iterator[Problem]:
+def problems(cluster: Cluster, names: Names) -> Iterator[HealthProblem]:
     """Look at the indices of a collection."""
     settings = cluster.ask(cluster.client.indices.get_settings, index=names.all)
     for index, entry in sorted(settings.items()):
         for block in blocks(entry["settings"]["index"]):
-            yield Problem(f"{index} takes no writes: index.blocks.{block} is set", UNBLOCK, fatal=True)
+            yield HealthProblem(f"{index} takes no writes: index.blocks.{block} is set", UNBLOCK, fatal=True)
     lacks = lacking(cluster, names.documents, WRITE)
     if lacks:
         hint = "docs/elasticsearch.md has the role for writers."
-        yield Problem(f"this user may only read: it lacks {', '.join(lacks)}", hint, fatal=False)
+        yield HealthProblem(f"this user may only read: it lacks {', '.join(lacks)}", hint, fatal=False)
     with suppress(EngineForbidden):  # asking takes a privilege that no role of ours needs
         health = cluster.ask(cluster.client.cluster.health, index=names.all)
         if health["status"] == "red":
             hint = "A node is away or a disk is full: GET _cluster/allocation/explain says why."
-            yield Problem("parts of the collection are not there: its health is red", hint, fatal=True)
+            yield HealthProblem("parts of the collection are not there: its health is red", hint, fatal=True)
     mapping = cluster.ask(cluster.client.indices.get_mapping, index=names.documents)
     for entry in mapping.values():
         if entry["mappings"].get("_meta", {}).get("analyzer"):
             hint = (
                 "The server lacks the analyzer of the language. Install it, and index into a new collection."
             )
-            yield Problem("words are compared by their letters only", hint, fatal=False)
+            yield HealthProblem("words are compared by their letters only", hint, fatal=False)
 
 
 UNBLOCK = "A full disk sets read_only_allow_delete: free some space. Otherwise take the block away."

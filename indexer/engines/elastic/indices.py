@@ -16,7 +16,7 @@ from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
 
 FIRST = 1
-LACKING = (
+MISSING = (
     "failed to find filter",
     "Unknown analyzer type",
     "Unknown char_filter type",
@@ -90,7 +90,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Standing:
+class IndexState:
     """What stood behind the aliases when the collection was opened.
 
     Attributes:
@@ -121,7 +121,7 @@ def prepare(
     bundle: str,
     vector_index: VectorIndex,
     language: str,
-) -> Standing:
+) -> IndexState:
     """Make the indices that are missing, and check all of them.
 
     Each index is made together with its alias, so a process that is killed here leaves nothing half made; two that
@@ -152,10 +152,10 @@ def prepare(
             )
         _check(names, kind, there[alias][1], dims, language)
     searched = str(there[names.documents][1]["_meta"]["vector_index"])
-    return Standing(searched, {alias: index for alias, (index, _) in there.items()})
+    return IndexState(searched, {alias: index for alias, (index, _) in there.items()})
 
 
-def standing_at(cluster: Cluster, alias: str) -> str:
+def index_state(cluster: Cluster, alias: str) -> str:
     """The index that an alias, or its own name, leads to; empty when there is none."""
     lenient = cluster.client.options(ignore_status=404)
     found = cluster.ask(lenient.indices.get_alias, index=alias)
@@ -208,7 +208,7 @@ def create_index(cluster: Cluster, names: Names, kind: str, number: int, body: d
             raise
         if cause.error == "resource_already_exists_exception":
             return False
-        if not any(part in str(error) for part in LACKING) or "analysis" not in body["settings"]:
+        if not any(part in str(error) for part in MISSING) or "analysis" not in body["settings"]:
             raise
         get_logger(__name__).warning("analyzer_reduced", index=index, reason=str(error))
         body["settings"]["analysis"] = PLAIN

@@ -11,14 +11,14 @@ from indexer.common import batches
 from indexer.engines.base import Filter
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names, Standing
+from indexer.engines.elastic.indices import IndexState, Names
 from indexer.engines.elastic.reading import PAGE, by_id, stream, vector_of
 from indexer.engines.elastic.rows import Choice, Row
 from indexer.engines.elastic.search import DEEPEST, cosine, near_rows
 from indexer.records import MentionRow, Vector
 
 DOCUMENTS_AT_ONCE = 250
-MOST_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
+MAX_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 Query = dict[str, Any]
 
 
@@ -80,7 +80,12 @@ def _choices(cluster: Cluster, names: Names, documents: Iterable[str]) -> dict[s
 
 
 def nearest(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, filters: Sequence[Filter], standing: Standing
+    cluster: Cluster,
+    names: Names,
+    vector: Vector,
+    limit: int,
+    filters: Sequence[Filter],
+    standing: IndexState,
 ) -> list[tuple[MentionRow, float]]:
     """Mention rows by cosine. Filters on the user's fields are a part of the search, those on topics and keyphrases
     become one by the ids of their documents."""
@@ -89,7 +94,7 @@ def nearest(
     conditions = queries.of_filters(own)
     if of_document:
         ids = _under(cluster, names, filters)
-        if len(ids) > MOST_JOINED:
+        if len(ids) > MAX_JOINED:
             # So many documents pass that enough of the nearest rows are theirs.
             near = near_rows(cluster, names.mentions, vector, DEEPEST, conditions, standing, vectors=False)
             ids = _passing(cluster, names, near, filters, limit)
@@ -102,10 +107,10 @@ def nearest(
 
 
 def _under(cluster: Cluster, names: Names, filters: Sequence[Filter]) -> list[str]:
-    """Ids of the documents that filters let through, one more than `MOST_JOINED` at most."""
+    """Ids of the documents that filters let through, one more than `MAX_JOINED` at most."""
     query = {"bool": {"filter": queries.of_filters(filters)}}
     with closing(stream(cluster, names.documents, query, sort=["id"], fields=[], page=DEEPEST)) as hits:
-        return [hit["_id"] for hit in islice(hits, MOST_JOINED + 1)]
+        return [hit["_id"] for hit in islice(hits, MAX_JOINED + 1)]
 
 
 def _passing(

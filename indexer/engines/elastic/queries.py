@@ -14,7 +14,7 @@ Query = dict[str, Any]
 
 TITLE_WEIGHT = 3  # a word in the title counts as three in the text
 ABSENT = "keyphrases_absent.words"
-MOST_EXPANSIONS = 1_000  # words that a prefix may stand for
+MAX_EXPANSIONS = 1_000  # words that a prefix may stand for
 OURS = {
     "topic": "topics",
     "keyphrase": "keyphrase_keys",
@@ -26,7 +26,7 @@ NOTHING: Query = {"match_none": {}}
 
 def of_words(query: WordQuery) -> tuple[Query, bool]:
     """The query, and whether its scores mean something."""
-    wanted = wanted_clauses(query)
+    wanted = required_clauses(query)
     excluded = _excluded(query)
     if not wanted:
         return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
@@ -44,7 +44,7 @@ def _excluded(query: WordQuery) -> list[Query]:
     return [_clause(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
 
 
-def wanted_clauses(query: WordQuery) -> list[Query]:
+def required_clauses(query: WordQuery) -> list[Query]:
     """One query for each clause that is not negated and has a letter or digit."""
     wanted = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
     return [_clause(clause, query.absent) for clause in wanted]
@@ -63,7 +63,7 @@ def _clause(clause: Clause, absent: float = 0.0) -> Query:
         "tie_breaker": 1.0,  # the scores of both fields add up
     }
     if clause.kind == "prefix":
-        parts |= {"type": "phrase_prefix", "max_expansions": MOST_EXPANSIONS}
+        parts |= {"type": "phrase_prefix", "max_expansions": MAX_EXPANSIONS}
     return {"multi_match": parts}
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from indexer.common import batches
-from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, require, send
+from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, require, send
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.errors import explained
 from indexer.engines.elastic.rows import Row, to_vector, usable
@@ -31,7 +31,7 @@ class Freshness:
         self._cluster = cluster
         self._stale: set[str] = set()
 
-    def send(self, actions: Iterable[Action]) -> list[Failure]:
+    def send(self, actions: Iterable[Action]) -> list[BulkFailure]:
         """Carry out actions; returns what was refused."""
         touched: set[str] = set()
 

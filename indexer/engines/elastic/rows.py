@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import LONGEST_VALUE
+from indexer.engines.base import MAX_VALUE_LENGTH
 from indexer.engines.values import (
     Value,
     bindable,
@@ -42,7 +42,7 @@ from indexer.records import (
 
 Row = dict[str, Any]
 
-LONGEST_ID = 512  # bytes; the server takes no more
+MAX_ID_LENGTH = 512  # bytes; the server takes no more
 DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 _NO_VECTOR = np.empty(0, np.float32)
@@ -54,8 +54,8 @@ _NO_VECTOR = np.empty(0, np.float32)
 def unstorable_document(document: Document) -> str:
     """Why a document cannot be stored; empty when it can."""
     reason = unstorable(document)
-    if not reason and len(document.id.encode()) > LONGEST_ID:
-        reason = f"the id has {len(document.id.encode()):,} bytes, more than {LONGEST_ID}"
+    if not reason and len(document.id.encode()) > MAX_ID_LENGTH:
+        reason = f"the id has {len(document.id.encode()):,} bytes, more than {MAX_ID_LENGTH}"
     return reason
 
 
@@ -107,7 +107,7 @@ def _values(meta: Mapping[str, MetaValue]) -> Row:
         if not searchable_name(field):
             continue
         values = [to_value(item) for item in (content if isinstance(content, list) else [content])]
-        known = [value for value in values if value is not None and len(value.text) <= LONGEST_VALUE]
+        known = [value for value in values if value is not None and len(value.text) <= MAX_VALUE_LENGTH]
         if known:
             texts[field] = _one_or_many(dict.fromkeys(value.text for value in known))
         finite = [float(v.number) for v in known if v.number is not None and math.isfinite(v.number)]
@@ -170,7 +170,7 @@ def label_list(topics: Sequence[str], labels: Mapping[str, str]) -> list[str]:
 def keyphrase_keys(texts: Iterable[str]) -> list[str]:
     """Keyphrases as they are compared: without case."""
     keys = dict.fromkeys(text.casefold() for text in texts)
-    return [key for key in keys if len(key) <= LONGEST_VALUE]
+    return [key for key in keys if len(key) <= MAX_VALUE_LENGTH]
 
 
 # -- mentions ------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def of_topic(topic: Topic) -> Row:
         "label": topic.label,
         "phrases": list(topic.phrases),
         "size": topic.size,
-        "named_by_hand": topic.named_by_hand,
+        "named_by_hand": topic.label_locked,
         "centroid": of_vector(topic.centroid),
     }
 
@@ -320,7 +320,7 @@ def to_vector(numbers: Sequence[float]) -> Vector:
 def usable(ids: Iterable[str]) -> list[str]:
     """The different ones of these ids under which something can be stored."""
     wanted = dict.fromkeys(ids)
-    return [id_ for id_ in wanted if id_ and not unencodable(id_) and len(id_.encode()) <= LONGEST_ID]
+    return [id_ for id_ in wanted if id_ and not unencodable(id_) and len(id_.encode()) <= MAX_ID_LENGTH]
 
 
 def compared(value: Value) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from indexer.common import batches
 from indexer.engines.base import (
-    FEWEST,
+    MIN_DOCUMENTS,
     MOSTLY,
     Counted,
     Filter,
@@ -21,12 +21,12 @@ from indexer.engines.base import (
     Ranking,
     SearchAnswer,
     SearchRequest,
-    Special,
+    SignificantKeyphrase,
     WordQuery,
 )
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names, Standing
+from indexer.engines.elastic.indices import IndexState, Names
 from indexer.engines.elastic.reading import NEVER_IN_SOURCE, stream, vector_of
 from indexer.engines.fragments import marks_in, pieces, worth
 from indexer.engines.values import restored
@@ -41,8 +41,8 @@ OVERSAMPLE = {
     "int8_flat": 2.0,
 }  # of which the best are scored in full precision
 SPELT = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► as people read it
-MOST_TOPICS = 1_000  # of a part; 65,536 numbers are all that one answer may hold
-LEAST_SPECIAL = 100  # special keyphrases that are asked for, at least
+MAX_TOPICS = 1_000  # of a part; 65,536 numbers are all that one answer may hold
+MIN_SIGNIFICANT = 100  # special keyphrases that are asked for, at least
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
@@ -50,7 +50,7 @@ Query = dict[str, Any]
 
 
 def search(
-    cluster: Cluster, names: Names, request: SearchRequest, dims: int, standing: Standing
+    cluster: Cluster, names: Names, request: SearchRequest, dims: int, standing: IndexState
 ) -> SearchAnswer:
     conditions = queries.of_filters(request.filters)
     limit = max(0, min(request.limit, DEEPEST))
@@ -114,15 +114,17 @@ def scan(
         yield hit["_id"], float(hit["_score"]) if scored else 0.0
 
 
-def special(cluster: Cluster, names: Names, filters: Sequence[Filter], limit: int) -> list[Special]:
+def special(
+    cluster: Cluster, names: Names, filters: Sequence[Filter], limit: int
+) -> list[SignificantKeyphrase]:
     """Keyphrases that are more frequent among the mined documents under the filters than among all."""
     if limit <= 0:
         return []
     mined = {"exists": {"field": "bundle"}}
     telling = {
         "field": "keyphrase_keys",
-        "size": max(limit, LEAST_SPECIAL),  # the server does not say in which order equal ones come
-        "min_doc_count": FEWEST,
+        "size": max(limit, MIN_SIGNIFICANT),  # the server does not say in which order equal ones come
+        "min_doc_count": MIN_DOCUMENTS,
         "jlh": {},
         "background_filter": mined,  # without it, nested and removed rows would count
     }
@@ -136,7 +138,7 @@ def special(cluster: Cluster, names: Names, filters: Sequence[Filter], limit: in
     ranked = sorted(answer["buckets"], key=lambda b: (-b["score"], -b["doc_count"], b["key"]))[:limit]
     spelt = _spelt(cluster, names, [bucket["key"] for bucket in ranked])
     return [
-        Special(spelt[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"])
+        SignificantKeyphrase(spelt[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"])
         for bucket in ranked
     ]
 
@@ -146,7 +148,7 @@ def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, .
     if not parts:
         return []
     conditions = [{"bool": {"filter": queries.of_filters(filters)}} for filters in parts]
-    topics = {"terms": {"field": queries.OURS["topic"], "size": MOST_TOPICS}}
+    topics = {"terms": {"field": queries.OURS["topic"], "size": MAX_TOPICS}}
     answer = cluster.search(
         index=names.documents,
         size=0,
@@ -198,7 +200,7 @@ def cosine(hit: Query) -> float:
 
 
 def of_topic(
-    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, standing: Standing
+    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, standing: IndexState
 ) -> Ranking:
     """Documents that stand for a topic."""
     named = {"term": {"topic_weights.topic": topic_id}}
@@ -230,7 +232,7 @@ def checked(vector: Vector, dims: int) -> None:
 
 
 def nearest_phrases(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, standing: Standing
+    cluster: Cluster, names: Names, vector: Vector, limit: int, standing: IndexState
 ) -> list[tuple[PhraseRow, float]]:
     hits = near_rows(cluster, names.phrases, vector, limit, [], standing)
     found = [
@@ -247,7 +249,7 @@ def near_rows(
     vector: Vector,
     limit: int,
     conditions: Sequence[Query],
-    standing: Standing,
+    standing: IndexState,
     *,
     vectors: bool = True,
 ) -> list[Query]:
@@ -320,7 +322,7 @@ def highlights(
 
     The server marks the words in whole fields; where to cut is decided here, as for every engine.
     """
-    wanted = queries.wanted_clauses(query)
+    wanted = queries.required_clauses(query)
     if not wanted or limit <= 0:
         return {}
     seal = secrets.token_hex(8)  # stands in no text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from indexer.common import batches
-from indexer.engines.elastic.bulk import Action, Failure, Guard, guard_of, send
+from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, send
 from indexer.engines.elastic.errors import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
@@ -34,7 +34,7 @@ Places = Mapping[str, str | None]  # id ► routing
 
 
 @dataclass(frozen=True)
-class Marks:
+class Enrichments:
     """How far an index has been written to.
 
     Attributes:
@@ -149,7 +149,7 @@ class UserDocuments:
 
     # -- what has changed ------------------------------------------------------------------------------------
 
-    def marks(self) -> Marks:
+    def marks(self) -> Enrichments:
         """All writes up to these are visible after the next refresh."""
         cluster = self.index.cluster
         answer = cluster.ask(
@@ -163,9 +163,9 @@ class UserDocuments:
             shard: max(copy["seq_no"]["global_checkpoint"] for copy in copies if copy["routing"]["primary"])
             for shard, copies in about["shards"].items()
         }
-        return Marks(numbers, int(about["primaries"]["indexing"]["delete_total"]))
+        return Enrichments(numbers, int(about["primaries"]["indexing"]["delete_total"]))
 
-    def written_since(self, marks: Marks) -> Iterator[UserRow]:
+    def written_since(self, marks: Enrichments) -> Iterator[UserRow]:
         """Documents that are new or were written after these marks, by whomever. Deleted ones cannot be seen."""
         for shard, number in marks.numbers.items():
             newer = {"range": {"_seq_no": {"gt": number}}}
@@ -174,7 +174,7 @@ class UserDocuments:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[Failure]:
+    def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[BulkFailure]:
         """Give documents our object, as long as they are what was read; returns what was not written and why."""
         field, name = self.index.field, self.index.name
         return send(
@@ -185,7 +185,7 @@ class UserDocuments:
             ),
         )
 
-    def strip(self, rows: Sequence[UserRow]) -> list[Failure]:
+    def strip(self, rows: Sequence[UserRow]) -> list[BulkFailure]:
         """Write these documents again without our object, as `take_back` does with all.
 
         Returns:
@@ -193,7 +193,7 @@ class UserDocuments:
         """
         guards = {row.id: row.guard for row in rows}
         self.refresh()
-        failures: list[Failure] = []
+        failures: list[BulkFailure] = []
         for hits in self._pages({"ids": {"values": list(guards)}}, self._whole()):
             bare = (replace(self._without_ours(hit), guard=guards[hit["_id"]]) for hit in hits)
             failures += send(self.index.cluster, bare)

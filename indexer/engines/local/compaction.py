@@ -50,17 +50,19 @@ def compact(connections: Connections, vectors: Vectors) -> None:
         connection.execute(f"PRAGMA busy_timeout = {int(connections.wait * 1000)}")
 
 
-def worth_it(connection: sqlite3.Connection) -> bool:
+def is_worthwhile(connection: sqlite3.Connection) -> bool:
     """Whether a vector file would be written anew."""
     living = (
         ("documents", "SELECT count(*) FROM mined"),
         ("mentions", "SELECT coalesce(sum(mentions), 0) FROM mined"),
         ("phrases", "SELECT count(*) FROM phrases"),
     )
-    return any(_worth_it(connection, kind, *connection.execute(query).fetchone()) for kind, query in living)
+    return any(
+        _is_worthwhile(connection, kind, *connection.execute(query).fetchone()) for kind, query in living
+    )
 
 
-def _worth_it(connection: sqlite3.Connection, kind: str, living: int) -> bool:
+def _is_worthwhile(connection: sqlite3.Connection, kind: str, living: int) -> bool:
     (rows,) = connection.execute("SELECT rows FROM vector_files WHERE kind = ?", (kind,)).fetchone()
     return bool(rows - living > DEAD * rows)
 
@@ -70,7 +72,7 @@ def _worth_it(connection: sqlite3.Connection, kind: str, living: int) -> bool:
 
 def _rewrite_documents(connection: sqlite3.Connection, vectors: Vectors) -> None:
     table = column(connection.execute("SELECT doc, slot FROM mined ORDER BY slot")).reshape(-1, 2)
-    if _worth_it(connection, "documents", len(table)):
+    if _is_worthwhile(connection, "documents", len(table)):
         vectors.rewrite(connection, "documents", table[:, 1])
         connection.executemany(
             "UPDATE mined SET slot = ? WHERE doc = ?", list(enumerate(table[:, 0].tolist()))
@@ -82,7 +84,7 @@ def _rewrite_mentions(connection: sqlite3.Connection, vectors: Vectors) -> None:
         "SELECT doc, first, mentions FROM mined WHERE first IS NOT NULL ORDER BY first"
     )
     docs, first, count = column(cursor).reshape(-1, 3).T
-    if _worth_it(connection, "mentions", int(count.sum())):
+    if _is_worthwhile(connection, "mentions", int(count.sum())):
         moved = np.cumsum(count) - count
         slots = np.repeat(first - moved, count) + np.arange(int(count.sum()))
         vectors.rewrite(connection, "mentions", slots)
@@ -93,7 +95,7 @@ def _rewrite_mentions(connection: sqlite3.Connection, vectors: Vectors) -> None:
 
 def _rewrite_phrases(connection: sqlite3.Connection, vectors: Vectors) -> None:
     table = column(connection.execute("SELECT code, slot FROM phrases ORDER BY slot")).reshape(-1, 2)
-    if _worth_it(connection, "phrases", len(table)):
+    if _is_worthwhile(connection, "phrases", len(table)):
         vectors.rewrite(connection, "phrases", table[:, 1])
         connection.executemany(
             "UPDATE phrases SET slot = ? WHERE code = ?", list(enumerate(table[:, 0].tolist()))

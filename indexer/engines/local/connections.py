@@ -16,7 +16,7 @@ from indexer.errors import EngineUnavailable, NotFound
 
 T = TypeVar("T")
 
-MOST_REMEMBERED = 64  # answers of a connection
+MAX_CACHED = 64  # answers of a connection
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
     errno.ENOSPC: sqlite3.SQLITE_FULL,
@@ -99,7 +99,7 @@ class Connection(sqlite3.Connection):
             self._state = others, self.total_changes
             self._known.clear()
         if key not in self._known:
-            while len(self._known) >= MOST_REMEMBERED:
+            while len(self._known) >= MAX_CACHED:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = find()
         found: T = self._known[key]

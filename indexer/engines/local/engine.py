@@ -18,7 +18,7 @@ from indexer.engines.base import (
     Refused,
     SearchAnswer,
     SearchRequest,
-    Special,
+    SignificantKeyphrase,
     WordQuery,
 )
 from indexer.engines.local import (
@@ -176,7 +176,7 @@ class LocalEngine:
 
     def wasteful(self) -> bool:
         with self._reading() as connection:
-            return compaction.worth_it(connection)
+            return compaction.is_worthwhile(connection)
 
     def superseded(self) -> bool:
         return self._live is not None and self._live() != self.path
@@ -319,7 +319,9 @@ class LocalEngine:
         with self._reading() as connection:
             return search.count_topics(connection, parts)
 
-    def special_keyphrases(self, filters: tuple[Filter, ...], *, limit: int = 10) -> list[Special]:
+    def significant_keyphrases(
+        self, filters: tuple[Filter, ...], *, limit: int = 10
+    ) -> list[SignificantKeyphrase]:
         with self._reading() as connection:
             return search.special(connection, filters, limit)
 

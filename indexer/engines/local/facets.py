@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import FEWEST, Counted, Special, jlh
+from indexer.engines.base import MIN_DOCUMENTS, Counted, SignificantKeyphrase, jlh
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.row_ids import numbers
 from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD, TOPIC_FIELD
@@ -108,7 +108,7 @@ def _count(
     return answer
 
 
-def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[Special]:
+def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[SignificantKeyphrase]:
     """Keyphrases that are more frequent among these documents than among all that are mined.
 
     Args:
@@ -120,7 +120,7 @@ def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[
     everywhere = connection.remembered("keyphrases", lambda: _keyphrase_counts(connection, None))
     scores = {
         kind: jlh(int(here[kind]) / len(docs), int(everywhere[kind]) / mined)
-        for kind in np.flatnonzero(here >= FEWEST).tolist()
+        for kind in np.flatnonzero(here >= MIN_DOCUMENTS).tolist()
     }
     found = connection.execute(
         "SELECT code, shown, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
@@ -130,7 +130,10 @@ def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[
         (-scores[kind], -int(here[kind]), value, shown, int(everywhere[kind]))
         for kind, shown, value in ((code & _NUMBER, shown, value) for code, shown, value in found)
     )
-    return [Special(shown, -documents, total, -score) for score, documents, _, shown, total in ranked[:limit]]
+    return [
+        SignificantKeyphrase(shown, -documents, total, -score)
+        for score, documents, _, shown, total in ranked[:limit]
+    ]
 
 
 def by_topic(connection: sqlite3.Connection, parts: Sequence[Docs]) -> list[Counted]:

@@ -16,7 +16,7 @@ from indexer.engines.base import (
     Ranking,
     SearchAnswer,
     SearchRequest,
-    Special,
+    SignificantKeyphrase,
     WordQuery,
 )
 from indexer.engines.local import (
@@ -83,7 +83,7 @@ def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Se
     return _ranked(connection, matches, len(matches.docs))
 
 
-def special(connection: Connection, conditions: Sequence[Filter], limit: int) -> list[Special]:
+def special(connection: Connection, conditions: Sequence[Filter], limit: int) -> list[SignificantKeyphrase]:
     """Keyphrases that are more frequent among the mined documents under the filters than among all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
     mask = values.allowed(connection, conditions)

@@ -33,7 +33,7 @@ def write(connection: sqlite3.Connection, topics: Sequence[Topic], dims: int) ->
                 _json(t.phrases),
                 t.size,
                 t.centroid.astype("<f4").tobytes(),
-                int(t.named_by_hand),
+                int(t.label_locked),
             )
             for t in topics
         ],

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import LONGEST_VALUE, Filter
+from indexer.engines.base import MAX_VALUE_LENGTH, Filter
 from indexer.engines.local.row_ids import select
 from indexer.engines.local.schema import ABSENT, FIELD_BITS, KEYPHRASE, TOPIC
 from indexer.engines.values import Value, bindable, read_number, to_value
@@ -38,7 +38,7 @@ def meta_values(meta: Mapping[str, MetaValue]) -> Iterator[tuple[str, Value]]:
     for field, content in meta.items():
         for item in content if isinstance(content, list) else [content]:
             value = to_value(item)
-            if value is not None and len(value.text) <= LONGEST_VALUE:
+            if value is not None and len(value.text) <= MAX_VALUE_LENGTH:
                 yield f"meta.{field}", value
 
 
@@ -47,7 +47,7 @@ def mined_values(
 ) -> Iterator[tuple[str, Value, float | None]]:
     """Each (field, value, weight) that mining gives a document."""
     for keyphrase in keyphrases:
-        if len(keyphrase.text) <= LONGEST_VALUE:
+        if len(keyphrase.text) <= MAX_VALUE_LENGTH:
             field = KEYPHRASE if keyphrase.present else ABSENT
             yield field, Value(keyphrase.text.casefold(), keyphrase.text), None
     for topic in topics:

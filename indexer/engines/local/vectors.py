@@ -29,7 +29,7 @@ Slots = NDArray[np.int64]
 
 BLOCK = 65_536  # rows scored at once by one thread
 THREADS = min(4, os.cpu_count() or 1)
-LARGEST = 65_504.0  # of float16
+MAX_SIZE = 65_504.0  # of float16
 COPIED = 8_192  # rows copied at once by compaction
 GATHER_BELOW = 8  # fetch the allowed rows alone when they are less than 1 in 8
 
@@ -193,7 +193,7 @@ def bad_vector(vector: Vector, dims: int) -> str:
 
 def storable(vectors: NDArray[np.float32]) -> bool:
     """Whether all numbers are finite in float16 too."""
-    return bool(vectors.min() > -LARGEST and vectors.max() < LARGEST)  # NaN survives both and is neither
+    return bool(vectors.min() > -MAX_SIZE and vectors.max() < MAX_SIZE)  # NaN survives both and is neither
 
 
 def to_half(vectors: NDArray[np.float32]) -> Half:

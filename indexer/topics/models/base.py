@@ -137,8 +137,8 @@ def means(vectors: Floats, weights: Floats, labels: NDArray[np.intp], number: in
     return unit(sums)
 
 
-LEAST_WEIGHT = 0.2  # of a document's vote; below it a topic is only touched on
-MOST_TOPICS = 3  # of one document
+MIN_WEIGHT = 0.2  # of a document's vote; below it a topic is only touched on
+MAX_TOPICS = 3  # of one document
 
 
 def vote(topics: Sequence[int], weights: Sequence[float]) -> list[tuple[int, float]]:
@@ -154,8 +154,8 @@ def vote(topics: Sequence[int], weights: Sequence[float]) -> list[tuple[int, flo
         shares[topic] = shares.get(topic, 0.0) + weight / total
     if shares.pop(-1, 0.0) > 0.5:
         return []
-    ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))[:MOST_TOPICS]
-    return [(topic, share) for i, (topic, share) in enumerate(ranked) if i == 0 or share >= LEAST_WEIGHT]
+    ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))[:MAX_TOPICS]
+    return [(topic, share) for i, (topic, share) in enumerate(ranked) if i == 0 or share >= MIN_WEIGHT]
 
 
 def mixed(vectors: Floats, document: Floats, share: float = DOCUMENT_SHARE) -> Floats:

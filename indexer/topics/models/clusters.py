@@ -60,7 +60,7 @@ STEPS = 30  # of K-means; later ones move a handful of points
 SEARCH_STEPS = 20  # enough to tell one number of topics from another
 FINALISTS = 2  # numbers of topics that are looked at more closely
 STARTS = 4  # of K-means; the one with the highest silhouette is kept
-ALIKE = 3  # decimals: points that agree so far are the same document, or its copy
+ROUNDING = 3  # decimals: points that agree so far are the same document, or its copy
 SEED = 20220227
 
 
@@ -95,7 +95,7 @@ class Space:
 
     def number(self, asked: int | None) -> int:
         """How many topics to look for: as many as asked for, or by silhouette; never more than unlike points."""
-        unlike = len(np.unique(np.round(self.points, ALIKE), axis=0))
+        unlike = len(np.unique(np.round(self.points, ROUNDING), axis=0))
         most = min(len(self.sample.documents), unlike)
         return min(asked or _best_number(self.points, self.sample, unlike), most)
 

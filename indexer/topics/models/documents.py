@@ -15,7 +15,7 @@ from indexer.common import Floats
 from indexer.topics.models.base import Sample, TopicFit, means
 from indexer.topics.models.clusters import fit
 
-MOST_DOCUMENTS = 3_000  # by which a number is chosen
+MAX_DOCUMENTS = 3_000  # by which a number is chosen
 SEED = 20240520
 
 
@@ -31,8 +31,8 @@ def fit_documents(sample: Sample, number: int | None = None) -> TopicFit:
 
 def number_of_clusters(vectors: Floats) -> int:
     """As many as have the highest silhouette: float32 [documents, dims], unit length."""
-    if len(vectors) > MOST_DOCUMENTS:
-        vectors = vectors[np.random.default_rng(SEED).choice(len(vectors), MOST_DOCUMENTS, replace=False)]
+    if len(vectors) > MAX_DOCUMENTS:
+        vectors = vectors[np.random.default_rng(SEED).choice(len(vectors), MAX_DOCUMENTS, replace=False)]
     return len(fit(_alone(vectors)))
 
 

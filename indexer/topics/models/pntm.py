@@ -42,7 +42,7 @@ Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Told:
+class Reconstruction:
     """What one batch says of R."""
 
     loss: float
@@ -70,10 +70,10 @@ def learned(documents: Floats, number: int) -> Rows:
     """R of the start whose documents are told best: float [number, p]."""
     others = _others(documents)
     starts = [_train(documents, number, start) for start in range(STARTS)]
-    return min(starts, key=lambda topics: tell(topics, documents, others).loss)
+    return min(starts, key=lambda topics: reconstruct(topics, documents, others).loss)
 
 
-def tell(topics: Rows, documents: Floats, others: Floats) -> Told:
+def reconstruct(topics: Rows, documents: Floats, others: Floats) -> Reconstruction:
     """Loss and gradient (equation 2, and the penalty).
 
     Args:
@@ -97,7 +97,7 @@ def tell(topics: Rows, documents: Floats, others: Floats) -> Told:
     penalty = float(np.linalg.norm(overlap))
     gradient = shares.T @ pull + SHARPNESS * by_score.T @ documents
     gradient += ORTHOGONALITY * 2 * overlap @ topics / max(penalty, 1e-12)
-    return Told(float((active * hinge).sum() / len(documents) + ORTHOGONALITY * penalty), gradient)
+    return Reconstruction(float((active * hinge).sum() / len(documents) + ORTHOGONALITY * penalty), gradient)
 
 
 def _train(documents: Floats, number: int, start: int) -> Rows:
@@ -110,7 +110,7 @@ def _train(documents: Floats, number: int, start: int) -> Rows:
     for step in range(1, STEPS + 1):
         rows = draw.integers(0, len(documents), BATCH)
         others = documents[draw.integers(0, len(documents), (BATCH, NEGATIVES))]
-        gradient = tell(topics, documents[rows], others).gradient
+        gradient = reconstruct(topics, documents[rows], others).gradient
         first += 0.1 * (gradient - first)
         second += 0.001 * (gradient**2 - second)
         size = (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)

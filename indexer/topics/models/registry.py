@@ -2,7 +2,7 @@
 
 Every finder ends in a `TopicFit`: a linear map of phrases mixed with their documents, and a direction there for each
 topic. So placing, voting, labels, lineage and `topics why` are the same for all. Another finder is a function and a line
-in `FINDERS`.
+in `TOPIC_MODELS`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from indexer.topics.models.clusters import fit
 from indexer.topics.models.documents import fit_documents
 
 DEFAULT = "clusters"
-FINDERS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {
+TOPIC_MODELS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {
     DEFAULT: fit,
     "pntm": pntm.fit,
     "documents": fit_documents,
 }
 
-_SAID = re.compile(r"(?P<finder>[a-z]+)(:(?P<both>\d+))?|(?P<alone>\d+)")
+_REQUEST = re.compile(r"(?P<finder>[a-z]+)(:(?P<both>\d+))?|(?P<alone>\d+)")
 
 
 @dataclass(frozen=True)
-class Asked:
+class TopicRequest:
     """How topics should be found.
 
     Attributes:
-        finder: A name in `FINDERS`; empty: as the topics there are, or the default.
+        finder: A name in `TOPIC_MODELS`; empty: as the topics there are, or the default.
         number: How many topics, from 2; None leaves it to the texts, or to the topics there are.
     """
 
@@ -49,12 +49,12 @@ class Asked:
         """
         if said is None:
             return cls()
-        found = _SAID.fullmatch(str(said))
+        found = _REQUEST.fullmatch(str(said))
         finder = found["finder"] or "" if found else ""
         number = found["both"] or found["alone"] if found else None
-        if not found or (finder or DEFAULT) not in FINDERS or int(number or 2) < 2:
+        if not found or (finder or DEFAULT) not in TOPIC_MODELS or int(number or 2) < 2:
             raise SettingsError(
-                f"The topics asked for are '{said}'; it must be a number from 2, one of {', '.join(FINDERS)}, "
+                f"The topics asked for are '{said}'; it must be a number from 2, one of {', '.join(TOPIC_MODELS)}, "
                 f"or both, as in {DEFAULT}:40."
             )
         return cls(finder, int(number) if number else None)

@@ -21,7 +21,7 @@ DOING = {
 
 
 @dataclass(frozen=True)
-class GoingOn:
+class Activity:
     """Work on the collection, and how far it is."""
 
     what: str
@@ -41,7 +41,7 @@ class GoingOn:
         return ""
 
 
-def going_on(served: Served) -> GoingOn | None:
+def current_activity(served: Served) -> Activity | None:
     """What is going on; None when nobody writes and nothing is with workers."""
     collection = served.collection
     holder = collection.catalog.lock_holder(collection.name)
@@ -52,4 +52,4 @@ def going_on(served: Served) -> GoingOn | None:
     what = DOING.get(holder.owner, "The collection is being written") if holder else "Workers are mining"
     since = holder.since if holder else runs[0].started_at
     mined = counted["mined"] + counted["done"]
-    return GoingOn(what, since, mined, counted["stored"], counted["mined"])
+    return Activity(what, since, mined, counted["stored"], counted["mined"])

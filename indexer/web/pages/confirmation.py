@@ -10,7 +10,7 @@ from indexer.web.pages.rendering import page
 from indexer.web.shared import Served
 
 
-def ask(
+def confirm(
     request: Request,
     served: Served,
     writer: Visitor,

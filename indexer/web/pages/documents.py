@@ -14,12 +14,12 @@ from indexer.topics.explain import Why
 from indexer.web import task_work
 from indexer.web.auth import FormWriter, Reader, Writer
 from indexer.web.errors import Refusal, hint_of
-from indexer.web.pages.confirmation import ask
+from indexer.web.pages.confirmation import confirm
 from indexer.web.pages.highlighting import (
     highlighted,
     in_context,
     phrases_of,
-    pieces,
+    text_spans,
 )
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.rendering import link, page
@@ -50,9 +50,9 @@ def document(
         stored=stored,
         document=stored.document,
         title=in_context(
-            stored.document.name, pieces(stored.document.name, in_title if stored.document.title else ())
+            stored.document.name, text_spans(stored.document.name, in_title if stored.document.title else ())
         ),
-        text=in_context(text, pieces(text, in_text)),
+        text=in_context(text, text_spans(text, in_text)),
         left=len(whole) - len(text),
         present=[k for k in stored.keyphrases if k.present],
         absent=[k for k in stored.keyphrases if not k.present],
@@ -79,7 +79,7 @@ def ask_to_delete(
     if not id:
         return RedirectResponse("/", 303)
     document = served.collection.document(id).document
-    return ask(
+    return confirm(
         request, served, writer, f"Delete “{document.name}”?",
         means="It is taken out, with everything that was found in it. It comes back if it stands in a file that is "
         "indexed again.",

@@ -14,16 +14,16 @@ Problems = dict[
 ]  # "query", "dates" or "where" ► what is wrong; "wrong" ► the condition, to be mended
 
 
-def typed_query(query: str) -> tuple[str, str]:
+def parse_query(query: str) -> tuple[str, str]:
     """What to search for, and what is wrong: then there is nothing to search for."""
     try:
         parse_words(query)
     except QueryError as error:
-        return "", told(error)
+        return "", report_problem(error)
     return query, ""
 
 
-def typed_filters(
+def parse_filters(
     collection: Collection, where: tuple[str, ...], date: str, first: str, last: str
 ) -> tuple[list[Filter], Problems]:
     """Conditions that were typed, without those that cannot be understood; and what is wrong with these.
@@ -40,14 +40,14 @@ def typed_filters(
             collection.check_filters([condition])
             found.append(condition)
         except QueryError as error:
-            problems |= {"where": told(error), "wrong": text}
+            problems |= {"where": report_problem(error), "wrong": text}
     try:
         found += within(date, first, last) if date else []
     except QueryError as error:
-        problems["dates"] = told(error)
+        problems["dates"] = report_problem(error)
     return found, problems
 
 
-def told(error: QueryError) -> str:
+def report_problem(error: QueryError) -> str:
     """What is wrong, and what to do."""
     return f"{error} {hint_of(error)}".strip()

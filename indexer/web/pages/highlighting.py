@@ -27,7 +27,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextSpan:
     """A stretch of text, marked or not."""
 
     text: str
@@ -36,7 +36,7 @@ class Piece:
     context: str = ""  # its sentence, with the phrase in [[ ]]: what can be asked for
 
 
-def pieces(text: str, spans: Iterable[Span]) -> list[Piece]:
+def text_spans(text: str, spans: Iterable[Span]) -> list[TextSpan]:
     """Cut a text at its marks. Where they overlap, those that are given first count."""
     chosen: list[Span] = []
     taken = bytearray(len(text))
@@ -44,17 +44,20 @@ def pieces(text: str, spans: Iterable[Span]) -> list[Piece]:
         if 0 <= span.start < span.end <= len(text) and not any(taken[span.start : span.end]):
             taken[span.start : span.end] = b"\1" * (span.end - span.start)
             chosen.append(span)
-    found: list[Piece] = []
+    found: list[TextSpan] = []
     at = 0
     for span in sorted(chosen, key=lambda span: span.start):
-        found += [Piece(text[at : span.start]), Piece(text[span.start : span.end], span.kind, span.phrase)]
+        found += [
+            TextSpan(text[at : span.start]),
+            TextSpan(text[span.start : span.end], span.kind, span.phrase),
+        ]
         at = span.end
-    return [piece for piece in (*found, Piece(text[at:])) if piece.text]
+    return [piece for piece in (*found, TextSpan(text[at:])) if piece.text]
 
 
-def highlighted(text: str, marks: Sequence[tuple[int, int]]) -> list[Piece]:
+def highlighted(text: str, marks: Sequence[tuple[int, int]]) -> list[TextSpan]:
     """A fragment with what was found in it."""
-    return pieces(text, (Span(start, end, "found") for start, end in marks))
+    return text_spans(text, (Span(start, end, "found") for start, end in marks))
 
 
 def phrases_of(field: str, keyphrases: Sequence[Keyphrase], mentions: Sequence[MentionRow]) -> list[Span]:
@@ -78,7 +81,7 @@ def _longest_first(spans: list[Span]) -> list[Span]:
     return sorted(spans, key=lambda span: (span.start - span.end, span.start))
 
 
-def in_context(text: str, cut: Iterable[Piece]) -> list[Piece]:
+def in_context(text: str, cut: Iterable[TextSpan]) -> list[TextSpan]:
     """Pieces of a text, those that are phrases with their sentences."""
     found, at = [], 0
     for piece in cut:

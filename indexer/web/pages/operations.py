@@ -20,8 +20,8 @@ from indexer.web.auth import (
     Writer,
 )
 from indexer.web.errors import ONE_FILE, Refusal
-from indexer.web.pages.activity import going_on
-from indexer.web.pages.confirmation import ask
+from indexer.web.pages.activity import current_activity
+from indexer.web.pages.confirmation import confirm
 from indexer.web.pages.rendering import page
 from indexer.web.shared import Served, Shared
 from indexer.web.tasks import Task
@@ -65,7 +65,7 @@ def _shown(
         request, served, reader, "operations.html", code=code,
         problem=problem,
         status=collection.status(),
-        going_on=going_on(served),
+        activity=current_activity(served),
         letters=[_told(served, letter) for letter in collection.dead_letters(LETTERS)],
         stages=STAGES,
         dismissed=DISMISSED,
@@ -128,7 +128,7 @@ def ask_to_dismiss(
     number = sum(dead.values()) if stage == "all" else dead.get(stage, 0)
     if not number:
         return RedirectResponse(DEAD, 303)
-    return ask(
+    return confirm(
         request, served, writer,
         f"Dismiss all {count(number, 'dead letter')}?"
         if stage == "all"

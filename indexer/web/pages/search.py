@@ -18,8 +18,8 @@ from indexer.search.search import DEEPEST, NEAREST
 from indexer.search.timeline import within
 from indexer.web.auth import Reader
 from indexer.web.pages.charts import Bar, bars
-from indexer.web.pages.form_input import typed_filters, typed_query
-from indexer.web.pages.highlighting import Piece, highlighted
+from indexer.web.pages.form_input import parse_filters, parse_query
+from indexer.web.pages.highlighting import TextSpan, highlighted
 from indexer.web.pages.rendering import Address, page
 from indexer.web.shared import Served, Shared
 
@@ -27,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 
 ON_PAGE = 10
 VALUES = 8  # of a facet
-MOST_VALUES = 100  # where more of them are asked for
+MAX_VALUES = 100  # where more of them are asked for
 FIELDS = 4  # of the users' own to narrow by
 OWN = "f."  # before the name of such a field, in the address
 FRAGMENTS = 2
@@ -37,7 +37,7 @@ MODES = {"both": "Both", "words": "Words", "meaning": "Meaning"}
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchForm:
     """What stands in the address."""
 
     address: Address
@@ -52,7 +52,7 @@ class Asked:
     more: tuple[str, ...]  # parameters of facets that show more values
 
     @classmethod
-    def read(cls, request: Request, served: Served) -> Asked:
+    def read(cls, request: Request, served: Served) -> SearchForm:
         given = request.query_params
         chosen: dict[str, list[str]] = {}
         for name, value in given.multi_items():
@@ -104,17 +104,17 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class ShownHit:
+class HitView:
     """One hit as it is read."""
 
     hit: Hit
-    title: list[Piece]
-    texts: list[list[Piece]]
+    title: list[TextSpan]
+    texts: list[list[TextSpan]]
     date: str
 
 
 @dataclass(frozen=True)
-class Choice:
+class FilterChoice:
     """One value to narrow by."""
 
     value: str
@@ -124,12 +124,12 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Choices:
+class FilterChoices:
     """One field to narrow by."""
 
     title: str
     parameter: str
-    values: tuple[Choice, ...]
+    values: tuple[FilterChoice, ...]
     other: Address | None  # where it shows more values, or fewer again; None when these are all
     expanded: bool
 
@@ -138,9 +138,9 @@ class Choices:
 def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     """Find documents."""
     collection, kinds = served.collection, served.kinds()
-    asked = Asked.read(request, served)
-    typed, problems = typed_filters(collection, asked.where, kinds.date, asked.first, asked.last)
-    query, problems["query"] = typed_query(asked.query)
+    asked = SearchForm.read(request, served)
+    typed, problems = parse_filters(collection, asked.where, kinds.date, asked.first, asked.last)
+    query, problems["query"] = parse_query(asked.query)
     filters = [*asked.choices(), *typed]
     waits = asked.mode != "words" and bool(query.strip()) and not collection.is_ready()
     mode: Mode = "words" if waits else asked.mode
@@ -151,12 +151,12 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         mode=mode,
         filters=filters,
         facets=[name for name in fields if name not in asked.chosen],
-        facet_size=MOST_VALUES if asked.more else VALUES + 1,  # one more tells that there are more
+        facet_size=MAX_VALUES if asked.more else VALUES + 1,  # one more tells that there are more
         limit=ON_PAGE,
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MOST_VALUES
+        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MAX_VALUES
     )
     labels = {topic.id: topic.label for topic in collection.topics()}
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
@@ -190,24 +190,24 @@ def _called(collection: Collection, id_: str) -> Document | None:
     return found[0].document if found else None
 
 
-def _shown(hit: Hit, date: str) -> ShownHit:
+def _shown(hit: Hit, date: str) -> HitView:
     document = hit.stored.document
     title = next((f for f in hit.fragments if f.field == "title" and f.text == document.name), None)
     texts = [_fragment(f, document.text) for f in hit.fragments if f.field == "text"]
     begin = document.text[:BEGIN]
     if len(document.text) > BEGIN:
         begin = f"{begin.rpartition(' ')[0] or begin} …"
-    return ShownHit(
+    return HitView(
         hit,
-        highlighted(title.text, title.marks) if title else [Piece(document.name)],
-        texts[:FRAGMENTS] or [[Piece(begin)]],
+        highlighted(title.text, title.marks) if title else [TextSpan(document.name)],
+        texts[:FRAGMENTS] or [[TextSpan(begin)]],
         str(document.meta.get(date, "")),
     )
 
 
-def _fragment(fragment: Fragment, text: str) -> list[Piece]:
+def _fragment(fragment: Fragment, text: str) -> list[TextSpan]:
     before, behind = ellipses(fragment.text, text)
-    return [Piece(before), *highlighted(fragment.text, fragment.marks), Piece(behind)]
+    return [TextSpan(before), *highlighted(fragment.text, fragment.marks), TextSpan(behind)]
 
 
 def _suggested(date: str, drawn: list[Bar]) -> str:
@@ -236,7 +236,7 @@ def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _choices(facet: Facet, asked: Asked, labels: dict[str, str]) -> Choices:
+def _choices(facet: Facet, asked: SearchForm, labels: dict[str, str]) -> FilterChoices:
     """The values of a facet that are shown: the most frequent, and whatever is chosen."""
     chosen = asked.chosen.get(facet.field, ())
     wanted = {value.casefold() for value in chosen}
@@ -244,18 +244,19 @@ def _choices(facet: Facet, asked: Asked, labels: dict[str, str]) -> Choices:
     parameter = OWN + facet.field if own else facet.field
     expanded = parameter in asked.more
     values = [
-        Choice(value, label, number, value.casefold() in wanted) for value, label, number in facet.values
+        FilterChoice(value, label, number, value.casefold() in wanted)
+        for value, label, number in facet.values
     ]
     listed = {choice.value.casefold() for choice in values}
     gone = [
-        Choice(value, labels.get(value, value), None, True)
+        FilterChoice(value, labels.get(value, value), None, True)
         for value in chosen
         if value.casefold() not in listed
     ]
     shown = values if expanded else [one for at, one in enumerate(values) if at < VALUES or one.chosen]
     here = asked.address
     other = here.drop("more", parameter) if expanded else here.add("more", parameter)
-    return Choices(
+    return FilterChoices(
         _capital(facet.field if own else f"{facet.field}s"),
         parameter,
         (*gone, *shown),
@@ -264,7 +265,7 @@ def _choices(facet: Facet, asked: Asked, labels: dict[str, str]) -> Choices:
     )
 
 
-def _removable(asked: Asked, labels: dict[str, str]) -> list[tuple[str, Address]]:
+def _removable(asked: SearchForm, labels: dict[str, str]) -> list[tuple[str, Address]]:
     """What narrows the search, each with the address without it."""
     here = asked.address.put(page=None)
     found = []

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.engines.base import Filter
 from indexer.errors import CatalogError, NotFound, QueryError
-from indexer.export.formatting import count, told
+from indexer.export.formatting import count, describe_event
 from indexer.records import Topic
 from indexer.search.trends import Order, Trends, ordered
 from indexer.topics.history import TopicHistory
@@ -24,9 +24,9 @@ from indexer.web.auth import (
     Writer,
 )
 from indexer.web.errors import hint_of
-from indexer.web.pages.activity import going_on
+from indexer.web.pages.activity import current_activity
 from indexer.web.pages.charts import FEW, Bar, shares
-from indexer.web.pages.confirmation import ask
+from indexer.web.pages.confirmation import confirm
 from indexer.web.pages.map_layout import pictures
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.rendering import Address, link, page
@@ -83,7 +83,7 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
         pictures=drawn, spots=spots, groups=sections, sections=listed, trends=trends,
         order=InOrder(by, ("ascending" if ascending else "descending") if by else "", _links(by, ascending)),
         info=served.collection.engine.info(),
-        going_on=going_on(served),
+        activity=current_activity(served),
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def _shown(
         topic=details.topic,
         details=details,
         near=collection.near_topics(id, limit=NEAR),
-        events=list(told(details.history)),
+        events=list(describe_event(details.history)),
         bars=drawn,
         top=top,
         few=FEW,
@@ -166,7 +166,7 @@ def _shown(
         other=topics.get(other or ""),
         was=was,
         also=[topics[heir] for heir in was.successors if heir in topics and heir != id] if was else [],
-        going_on=going_on(served),
+        activity=current_activity(served),
     )  # fmt: skip
 
 
@@ -189,7 +189,9 @@ def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
 
 def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLResponse:
     history = served.collection.topic_history(id)
-    return page(request, served, reader, "retired.html", history=history, events=list(told(history)))
+    return page(
+        request, served, reader, "retired.html", history=history, events=list(describe_event(history))
+    )
 
 
 @router.get("/topics/{id}/rename")
@@ -230,7 +232,7 @@ def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into
 def _ask_to_merge(request: Request, served: Served, writer: Visitor, id: str, into: str) -> HTMLResponse:
     topics = {topic.id: topic for topic in served.collection.topics()}
     part, whole = (topics[id_] for id_ in task_work.to_merge(served, id, into))
-    return ask(
+    return confirm(
         request, served, writer,
         f"Merge “{part.label}” ({count(part.size, 'document')}) into “{whole.label}”?",
         means=f"Its documents go over to “{whole.label}”, which keeps its name. It cannot be undone.",

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from models.torch.network import Network
-from trainer.base.alignment import settle
+from trainer.base.alignment import align_documents
 
 TEXTS = [[2, *ids, 3] for ids in np.random.default_rng(0).integers(5, 20, (400, 6)).tolist()]
 
@@ -25,7 +25,7 @@ def test_documents_that_were_turned_are_turned_back(bundle):
     with torch.no_grad():
         network.documents.copy_(torch.eye(32).roll(16, dims=1))
     assert (documents(network) * documents(before)).sum(dim=1).mean() < 0.9
-    settle(network, before, TEXTS, padding=0)
+    align_documents(network, before, TEXTS, padding=0)
     assert (documents(network) * documents(before)).sum(dim=1).mean() > 0.98
 
 
@@ -38,14 +38,16 @@ def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
 
     monkeypatch.setattr("trainer.base.alignment._vectors", vectors)
     monkeypatch.setattr("trainer.base.alignment.time.perf_counter", iter([0.0, 1.0]).__next__)
-    settle(Network(bundle), Network(bundle), TEXTS, padding=0, seconds=5.0)
+    align_documents(Network(bundle), Network(bundle), TEXTS, padding=0, seconds=5.0)
     # 32 texts took a second, so both networks need 25 for 400: every fifth is read.
     assert read == [32, 80, 80]
 
 
 def test_it_tells_how_far_it_is(bundle):
     told = []
-    settle(Network(bundle), Network(bundle), TEXTS, padding=0, progress=lambda *far: told.append(far))
+    align_documents(
+        Network(bundle), Network(bundle), TEXTS, padding=0, progress=lambda *far: told.append(far)
+    )
     assert told[0] == ("settle", 32, 800)  # both networks read all texts
     assert told[-1] == ("settle", 800, 800)
 
@@ -53,11 +55,11 @@ def test_it_tells_how_far_it_is(bundle):
 def test_what_has_not_moved_stays(bundle):
     network = Network(bundle)
     head = copy.deepcopy(network.documents)
-    settle(network, Network(bundle), TEXTS, padding=0)
+    align_documents(network, Network(bundle), TEXTS, padding=0)
     assert torch.allclose(network.documents, head, atol=1e-5)
 
 
 def test_without_texts_nothing_changes(bundle):
     network = Network(bundle)
-    settle(network, Network(bundle), [], padding=0)
+    align_documents(network, Network(bundle), [], padding=0)
     assert torch.equal(network.documents, torch.eye(32))

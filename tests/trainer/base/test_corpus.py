@@ -7,7 +7,7 @@ import pytest
 from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document
 from trainer.base.corpus import (
-    Found,
+    FoundPhrases,
     Mined,
     found_in,
     given_mentions,
@@ -16,7 +16,13 @@ from trainer.base.corpus import (
 
 
 def test_mentions_come_back_with_their_sentence(tmp_path):
-    mine([Found("Änne likes a heat pump.", ((13, 22),)), Found("Two heat pumps run.", ((4, 14),))], tmp_path)
+    mine(
+        [
+            FoundPhrases("Änne likes a heat pump.", ((13, 22),)),
+            FoundPhrases("Two heat pumps run.", ((4, 14),)),
+        ],
+        tmp_path,
+    )
     mined = Mined.open(tmp_path)
     found = [mined.mention(row) for row in range(2)]
     assert [(s, s[a:b]) for s, (a, b) in found] == [
@@ -28,13 +34,19 @@ def test_mentions_come_back_with_their_sentence(tmp_path):
 
 
 def test_a_sentence_is_taken_once_however_it_is_punctuated(tmp_path):
-    mined = mine([Found("The heat pump!", ((4, 13),)), Found("the  heat pump", ((5, 14),))], tmp_path)
+    mined = mine(
+        [FoundPhrases("The heat pump!", ((4, 13),)), FoundPhrases("the  heat pump", ((5, 14),))], tmp_path
+    )
     assert mined.size == 1
 
 
 def test_named_side_by_side_survives_the_sorting(tmp_path):
     mined = mine(
-        [Found("zinc and apples", ((0, 4), (9, 15)), ((0, 1),)), Found("apples rot", ((0, 6),))], tmp_path
+        [
+            FoundPhrases("zinc and apples", ((0, 4), (9, 15)), ((0, 1),)),
+            FoundPhrases("apples rot", ((0, 6),)),
+        ],
+        tmp_path,
     )
     ((a, b),) = mined.together.tolist()
     assert [s[x:y] for s, (x, y) in (mined.mention(a), mined.mention(b))] == ["zinc", "apples"]
@@ -46,9 +58,9 @@ def test_nothing_to_learn_from_is_an_error(tmp_path):
 
 
 def test_the_fingerprint_is_that_of_the_texts(tmp_path):
-    one = mine([Found("a heat pump", ((2, 11),))], tmp_path / "one")
-    same = mine([Found("a heat pump", ((2, 11),))], tmp_path / "same")
-    other = mine([Found("a heat pump", ((2, 6),))], tmp_path / "other")
+    one = mine([FoundPhrases("a heat pump", ((2, 11),))], tmp_path / "one")
+    same = mine([FoundPhrases("a heat pump", ((2, 11),))], tmp_path / "same")
+    other = mine([FoundPhrases("a heat pump", ((2, 6),))], tmp_path / "other")
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
@@ -67,7 +79,7 @@ def test_given_mentions_are_grouped_by_sentence(tmp_path):
     ]
     with gzip.open(path, "wt") as file:
         file.write("".join(json.dumps(line) + "\n" for line in lines))
-    assert list(given_mentions([path])) == [Found("Rome and Oslo", ((0, 4), (9, 13)), ((0, 1),))]
+    assert list(given_mentions([path])) == [FoundPhrases("Rome and Oslo", ((0, 4), (9, 13)), ((0, 1),))]
 
 
 def test_a_bad_line_is_named(tmp_path):

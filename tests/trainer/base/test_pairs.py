@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from models.tokens import WordPieces
-from trainer.base.corpus import Found, mine
+from models.tokens import TokenizerFile
+from trainer.base.corpus import FoundPhrases, mine
 from trainer.base.pairs import Mix, PairSampler, view_all
 
 SENTENCES = [
@@ -17,7 +17,7 @@ PHRASES = ["heat pump", "solid state battery", "cell membrane", "house"]
 
 @pytest.fixture(scope="module")
 def words(base):
-    return WordPieces(base / "tokenizer.json")
+    return TokenizerFile(base / "tokenizer.json")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def mined(tmp_path_factory):
     found = []
     for sentence in SENTENCES:
         spans = sorted((sentence.index(p), sentence.index(p) + len(p)) for p in PHRASES if p in sentence)
-        found.append(Found(sentence, tuple(spans), ((0, 1),) if len(spans) > 1 else ()))
+        found.append(FoundPhrases(sentence, tuple(spans), ((0, 1),) if len(spans) > 1 else ()))
     return mine(found, tmp_path_factory.mktemp("mined"))
 
 
@@ -81,7 +81,9 @@ def test_siblings_are_never_shown_together(words, mined):
 
 
 def test_a_batch_comes_from_one_source(words, mined, tmp_path):
-    other = mine([Found(f"{word} is thin .", ((0, len(word)),)) for word in ("warm", "safe")], tmp_path)
+    other = mine(
+        [FoundPhrases(f"{word} is thin .", ((0, len(word)),)) for word in ("warm", "safe")], tmp_path
+    )
     sampler = PairSampler(Mix([mined, other], [0.5, 0.5], coordination=0), words, size=2, seed=0)
     kinds = {frozenset(p in ("warm", "safe") for p, _ in sampler.batch(n).phrases) for n in range(20)}
     assert kinds == {frozenset([True]), frozenset([False])}

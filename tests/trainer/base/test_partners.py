@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from trainer.base.corpus import Found, mine
+from trainer.base.corpus import FoundPhrases, mine
 from trainer.base.partners import PER_DOCUMENT, Partners
 
 WORDS = ["zinc", "iron", "salt", "lime", "coal", "clay", "sand", "mica", "gold", "lead"]
@@ -16,7 +16,7 @@ def mined(tmp_path):
             spans = [
                 (m, m + len(w)) for w in sentence.split() if (m := sentence.index(w)) >= 0 and w != "very"
             ]
-            found.append(Found(sentence, tuple(spans), ((0, 1),) if len(spans) > 1 else (), text))
+            found.append(FoundPhrases(sentence, tuple(spans), ((0, 1),) if len(spans) > 1 else (), text))
     return mine(found, tmp_path)
 
 

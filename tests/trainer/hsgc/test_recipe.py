@@ -12,14 +12,14 @@ import torch
 from indexer.errors import NotEnoughData
 from models.backends import make_backend
 from models.encoder import WindowEncoder
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.hsgc import recipe as module
 from trainer.hsgc.recipe import GlobalContrast
-from trainer.hsgc.train import DocumentOrder, holistic, train_documents
+from trainer.hsgc.train import HSGCOptions, holistic, train_documents
 
 KINDS = ["heat pump warm house", "cell membrane thin", "solid state battery safe"]
-ORDER = DocumentOrder("mine", clusters=3, steps=40, learning_rate=2e-3, threads=1)
+ORDER = HSGCOptions("mine", clusters=3, steps=40, learning_rate=2e-3, threads=1)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_killed_and_started_again_it_ends_the_same(bundle, texts, tmp_path):
 
 
 def recipe(bundle, texts, clusters):
-    words = WordPieces(bundle.base_folder / "tokenizer.json")
+    words = TokenizerFile(bundle.base_folder / "tokenizer.json")
     ids = words.ids([json.loads(line)["text"] for line in texts.read_text().splitlines()])
     return GlobalContrast(Network(holistic(bundle)), words, ids, clusters, again=10, seed=0)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from trainer.base.corpus import Found, mine
+from trainer.base.corpus import FoundPhrases, mine
 from trainer.phrase_bert.paraphrases import paraphrases
 
 
@@ -28,17 +28,21 @@ def sentence(marked):
     ],
 )  # fmt: skip
 def test_what_says_the_same(tmp_path, sentences, pairs):
-    found = [Found(text, tuple(spans), (), at) for at, (text, spans) in enumerate(map(sentence, sentences))]
+    found = [
+        FoundPhrases(text, tuple(spans), (), at) for at, (text, spans) in enumerate(map(sentence, sentences))
+    ]
     assert paraphrases(mine(found, tmp_path)) == pairs
 
 
 def test_a_short_form_is_what_it_is_introduced_for(tmp_path):
     text, spans = sentence("[congestive heart failure] ([CHF]) and [iron] ([salt])")
-    found = Found(text, tuple(spans), ((0, 1), (2, 3)))
+    found = FoundPhrases(text, tuple(spans), ((0, 1), (2, 3)))
     assert paraphrases(mine([found], tmp_path)) == [("congestive heart failure", "CHF")]
 
 
 def test_a_pair_is_named_once(tmp_path):
     texts = ["[aspirin], also called [acetylsalicylic acid],", "now [acetylsalicylic acid], called [Aspirin]"]
-    found = [Found(text, tuple(spans), (), at) for at, (text, spans) in enumerate(map(sentence, texts))]
+    found = [
+        FoundPhrases(text, tuple(spans), (), at) for at, (text, spans) in enumerate(map(sentence, texts))
+    ]
     assert paraphrases(mine(found, tmp_path)) == [("aspirin", "acetylsalicylic acid")]

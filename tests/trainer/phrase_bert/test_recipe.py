@@ -9,14 +9,14 @@ import torch
 
 from indexer.errors import NotEnoughData
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from tests.models.conftest import encoder_of
 from trainer.base.corpus import given_mentions, mine
 from trainer.base.loop import TrainConfig
 from trainer.base.losses import triplet_by_distance
 from trainer.base.pairs import HELD_BACK
 from trainer.phrase_bert.data import TripletSampler, other_phrase
-from trainer.train import Order, Sources, train_bundle
+from trainer.train import Sources, TrainingOptions, train_bundle
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
@@ -39,7 +39,7 @@ def spans(tmp_path):
 
 
 def sampler(bundle, spans, folder, *, specials=True):
-    words = WordPieces(bundle.base_folder / "tokenizer.json")
+    words = TokenizerFile(bundle.base_folder / "tokenizer.json")
     sources = [mine(given_mentions([spans]), folder)]
     return TripletSampler(sources, [1.0], words, size=16, specials=specials, seed=0)
 
@@ -62,7 +62,7 @@ def test_another_phrase_is_a_stranger_or_has_a_word_of_one():
 
 def test_triples_hold_paraphrases_and_masked_contexts(bundle, spans, tmp_path):
     triplets = sampler(bundle, spans, tmp_path / "mined")
-    words = WordPieces(bundle.base_folder / "tokenizer.json")
+    words = TokenizerFile(bundle.base_folder / "tokenizer.json")
     ids = {
         tuple(found.tolist()): text
         for pair in PAIRS
@@ -89,7 +89,7 @@ def test_without_special_tokens_in_the_mean(bundle, spans, tmp_path):
 
 
 def trained(bundle, spans, home, **more):
-    order = Order("mine", CONFIG, recipe="phrase-bert", licence="CC0 1.0", threads=1)
+    order = TrainingOptions("mine", CONFIG, recipe="phrase-bert", licence="CC0 1.0", threads=1)
     return train_bundle(bundle, Sources(mentions=(spans,)), order, home=home, **more)
 
 

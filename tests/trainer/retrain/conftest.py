@@ -29,7 +29,7 @@ def indexed(tmp_path_factory) -> Iterator[Path]:
         patch.setattr("indexer.collection.TAGGERS", 0)
         patch.setattr("indexer.text.pool._preparer", PlainPreparer)
         patch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
-        patch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 10)
+        patch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
         with Collection.open(home=folder / "home") as opened:
             opened.index([write(folder / "docs.jsonl", made(60))], topics=3)
         yield folder / "home"

@@ -19,14 +19,14 @@ from trainer.retrain.ground_truth import (
     MENTIONS,
     QUERIES,
     fingerprint,
-    measure_gold,
-    read_gold,
+    measure_ground_truth,
+    read_ground_truth,
 )
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ground_truth, "LEAST", 2)
+    monkeypatch.setattr(ground_truth, "MIN_EXAMPLES", 2)
     monkeypatch.setattr(ground_truth, "Preparer", PlainPreparer)
 
 
@@ -55,7 +55,7 @@ GOOD = (
 
 def test_both_kinds_stand_in_one_file(tmp_path: Path, engine: LocalEngine) -> None:
     path = written(tmp_path, *GOOD, "")
-    found = read_gold(path, engine, "auto")
+    found = read_ground_truth(path, engine, "auto")
     assert [(query.text, query.documents) for query in found.queries] == [
         ("solar wind", {"sun"}),
         ("fish", {"sea"}),
@@ -96,7 +96,7 @@ def test_a_bad_line_is_named_and_the_rest_is_used(
 ) -> None:
     usable = [GOOD[0], {"query": "fish", "documents": ["sea"]}, *GOOD[2:]]
     path = written(tmp_path, *usable, line)
-    found = read_gold(path, engine, "auto")
+    found = read_ground_truth(path, engine, "auto")
     (problem,) = found.problems
     assert problem.startswith(f"{path}:5: ")
     assert said in problem
@@ -105,7 +105,7 @@ def test_a_bad_line_is_named_and_the_rest_is_used(
 
 def test_too_few_examples_of_a_kind_are_left_out(tmp_path: Path, engine: LocalEngine) -> None:
     path = written(tmp_path, GOOD[0], *GOOD[2:])
-    found = read_gold(path, engine, "auto")
+    found = read_ground_truth(path, engine, "auto")
     assert found.queries == ()
     assert len(found.mentions) == 2
     assert found.problems == (f"{path}: 1 queries say too little, and are left out: 2 are needed.",)
@@ -117,12 +117,14 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_queries_are_scored_by_where_their_documents_stand(tmp_path: Path, engine: LocalEngine) -> None:
-    found = read_gold(written(tmp_path, *GOOD), engine, "auto")
+    found = read_ground_truth(written(tmp_path, *GOOD), engine, "auto")
     encoder = HashEncoder()
-    alone = measure_gold(encoder, found, {})[QUERIES]
+    alone = measure_ground_truth(encoder, found, {})[QUERIES]
     assert alone.tolist() == [1.0, 1.0]  # each finds its own document first
     nearer = {"x": encoder.encode_texts(["solar wind"])[0]}  # the other text has a word more
-    assert measure_gold(encoder, found, nearer)[QUERIES].tolist() == pytest.approx([1 / np.log2(3), 1.0])
+    assert measure_ground_truth(encoder, found, nearer)[QUERIES].tolist() == pytest.approx(
+        [1 / np.log2(3), 1.0]
+    )
 
 
 def test_mentions_are_scored_by_those_of_their_kind(tmp_path: Path, engine: LocalEngine) -> None:
@@ -148,7 +150,7 @@ def test_mentions_are_scored_by_those_of_their_kind(tmp_path: Path, engine: Loca
         {"mention": "grey [[whale]]", "label": "animal"},
         {"mention": "white [[shark]]", "label": "animal"},
     )
-    values = measure_gold(Kinds(), read_gold(path, engine, "auto"), {})[MENTIONS]
+    values = measure_ground_truth(Kinds(), read_ground_truth(path, engine, "auto"), {})[MENTIONS]
     # Membrane: vessel first, 1. Vessel: membrane is nearer than whale, 1. Each whale, the other left out: vessel,
     # membrane, shark, so 1/3. Shark: whales first (a little nearer than vessel), 1/1 and 2/2.
     assert values.tolist() == pytest.approx([1, 1, 1 / 3, 1 / 3, 1])

@@ -6,7 +6,7 @@ import pytest
 
 from indexer.errors import NotEnoughData
 from indexer.records import Document
-from trainer.retrain.probe import LEAST_DOCUMENTS, Probe, load_probe, make_probe, save_probe
+from trainer.retrain.probe import MIN_DOCUMENTS, Probe, load_probe, make_probe, save_probe
 
 TEXTS = (
     "Heat pumps and solar panels warm the house.",
@@ -17,7 +17,7 @@ TEXTS = (
 
 @pytest.fixture(scope="module")
 def probe() -> Probe:
-    documents = [Document(f"d{i:03d}", TEXTS[i % 3], meta={"year": 1999}) for i in range(LEAST_DOCUMENTS + 1)]
+    documents = [Document(f"d{i:03d}", TEXTS[i % 3], meta={"year": 1999}) for i in range(MIN_DOCUMENTS + 1)]
     return make_probe(documents, "auto")
 
 
@@ -37,9 +37,7 @@ def test_the_pool_has_each_phrase_of_a_text_once(probe: Probe) -> None:
 
 
 def test_contexts_are_of_phrases_that_another_text_has() -> None:
-    fillers = [
-        Document(f"f{i:03d}", f"The copper wire carries {i} volts.") for i in range(2 * LEAST_DOCUMENTS)
-    ]
+    fillers = [Document(f"f{i:03d}", f"The copper wire carries {i} volts.") for i in range(2 * MIN_DOCUMENTS)]
     found = make_probe([Document("a", TEXTS[0]), Document("b", TEXTS[1]), *fillers], "auto")
     assert "heat pump" in found.queries
     assert "solar panel" not in found.queries  # one text alone has it
@@ -73,7 +71,7 @@ def test_a_probe_of_another_format_is_not_read(probe: Probe, tmp_path, monkeypat
 
 
 def test_a_deleted_document_leaves_no_trace() -> None:
-    fillers = [Document(f"f{i:03d}", f"The copper wire carries {i} volts.") for i in range(LEAST_DOCUMENTS)]
+    fillers = [Document(f"f{i:03d}", f"The copper wire carries {i} volts.") for i in range(MIN_DOCUMENTS)]
     probe = make_probe([Document("a", TEXTS[0]), Document("b", TEXTS[1]), *fillers], "auto")
     assert "heat pump" in probe.queries
     ids = {document.id for document in probe.documents}

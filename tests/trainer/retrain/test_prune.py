@@ -59,7 +59,7 @@ def home(tmp_path):
         for number in (1, 2, 3):
             generations.make(2, bundle=MADE[number - 1]).close()
             if number > 1:
-                catalog.plan_turn("main", number - 1, number, fit="", run="")
+                catalog.plan_switch("main", number - 1, number, fit="", run="")
             generations.switch(number)
             if number > 1:
                 catalog.turn("main", number, topics=[], lineage=[])

@@ -34,7 +34,7 @@ class Killed(BaseException):
 def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monkeypatch):
     told = []
     with monkeypatch.context() as patch:
-        patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr("trainer.retrain.run.NextGeneration", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             collection.retrain(RetrainOptions())
     (stopped,) = collection.history()
@@ -49,7 +49,7 @@ def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monk
 @pytest.mark.slow
 def test_a_night_with_nothing_to_do_does_not_keep_it_from_going_on(collection, trained, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr("trainer.retrain.run.NextGeneration", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             collection.retrain(RetrainOptions())
     (stopped,) = collection.history()
@@ -67,7 +67,9 @@ def test_what_was_refused_says_how_it_is_asked_anew(collection, no_better):
 
 
 def test_one_that_was_stopped_by_hand_says_so(collection, trained, monkeypatch):
-    monkeypatch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        "trainer.retrain.run.NextGeneration", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         collection.retrain(RetrainOptions())
     assert [(run.state, run.error) for run in collection.history()] == [("interrupted", "Stopped by hand.")]
@@ -93,7 +95,7 @@ def test_only_another_network_is_timed(collection, trained, monkeypatch, tmp_pat
 @pytest.mark.slow
 def test_a_changed_collection_begins_anew(collection, trained, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
-        patch.setattr("trainer.retrain.run.Succession", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr("trainer.retrain.run.NextGeneration", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             collection.retrain(RetrainOptions())
     collection.index([write(tmp_path / "more.jsonl", made(61)[60:])])
@@ -146,7 +148,7 @@ def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch,
 @pytest.mark.slow
 def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monkeypatch):
     run = collection.begin_retrain(RetrainOptions()).run
-    monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
+    monkeypatch.setattr("trainer.retrain.run.MAX_WAIT_S", 0.0)
     with collection.catalog.lock("main", "indexer index"), pytest.raises(CatalogError, match="indexer index"):
         collection.go_on_with_retrain(run, progress=no_progress)
     assert collection.catalog.run(run).state == "failed"

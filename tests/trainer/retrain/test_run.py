@@ -50,7 +50,7 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
 @pytest.mark.slow
 @pytest.mark.parametrize("look_every", [0.0, 3_600.0])
 def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
-    monkeypatch.setattr("indexer.collection.base.LOOK_EVERY", look_every)
+    monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", look_every)
     assert collection.retrain(RetrainOptions()).bundle == BASE
     with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
         collection.retrain(RetrainOptions(candidate=BASE))
@@ -90,7 +90,7 @@ def test_it_waits_for_workers_and_for_others_who_index_before_it_takes_over(coll
 def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
     catalog = collection.catalog
     catalog.detach_run(catalog.start_run("main", "index", {}), {})
-    monkeypatch.setattr("trainer.retrain.run.LONGEST_WAIT", 0.0)
+    monkeypatch.setattr("trainer.retrain.run.MAX_WAIT_S", 0.0)
     with pytest.raises(CatalogError, match="Workers are indexing into collection 'main'"):
         collection.retrain(RetrainOptions())
     assert generations(collection) == [(1, "live"), (2, "unfinished")]
@@ -219,7 +219,7 @@ def test_a_loss_that_diverged_is_a_refusal_with_its_sentence(collection, trained
 
 
 def test_too_little_data_is_a_refusal_with_its_sentence(collection, trained, monkeypatch):
-    monkeypatch.setattr("trainer.retrain.probe.LEAST_DOCUMENTS", 50)
+    monkeypatch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 50)
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
     assert report.reason.startswith("The collection has 60 documents; 200 are needed: one in 4 is set aside")
@@ -268,7 +268,7 @@ def test_after_a_rollback_an_unchanged_collection_is_not_swapped_again(collectio
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    monkeypatch.setattr("indexer.topics.drift.LEAST_DOCUMENTS", 6)
+    monkeypatch.setattr("indexer.topics.drift.MIN_DOCUMENTS", 6)
 
 
 @pytest.mark.slow

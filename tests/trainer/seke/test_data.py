@@ -1,7 +1,7 @@
 import pytest
 
-from models.tokens import WordPieces
-from trainer.base.corpus import Found, mine
+from models.tokens import TokenizerFile
+from trainer.base.corpus import FoundPhrases, mine
 from trainer.seke.data import Texts
 
 SENTENCES = [  # text, phrases
@@ -13,13 +13,15 @@ SENTENCES = [  # text, phrases
 
 @pytest.fixture(scope="module")
 def words(base):
-    return WordPieces(base / "tokenizer.json")
+    return TokenizerFile(base / "tokenizer.json")
 
 
 @pytest.fixture(scope="module")
 def mined(tmp_path_factory):
     found = [
-        Found(sentence, tuple((sentence.index(p), sentence.index(p) + len(p)) for p in phrases), (), document)
+        FoundPhrases(
+            sentence, tuple((sentence.index(p), sentence.index(p) + len(p)) for p in phrases), (), document
+        )
         for document, sentence, phrases in SENTENCES
     ]
     return mine(found, tmp_path_factory.mktemp("mined"))

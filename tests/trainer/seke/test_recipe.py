@@ -9,13 +9,13 @@ from models.weights import read_safetensors
 from trainer.base.loop import TrainConfig
 from trainer.base.losses import TEMPERATURE
 from trainer.seke.recipe import joint
-from trainer.train import Order, Sources, train_bundle
+from trainer.train import Sources, TrainingOptions, train_bundle
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
 PHRASES = ["heat pump", "cell membrane", "house", "solid state battery"]
 CONFIG = TrainConfig(steps=40, learning_rate=3e-3, warmup=2, eval_every=10)
-ORDER = Order("mine", CONFIG, recipe="seke", threads=1)
+ORDER = TrainingOptions("mine", CONFIG, recipe="seke", threads=1)
 
 
 @pytest.fixture(scope="module")

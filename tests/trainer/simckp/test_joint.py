@@ -14,12 +14,12 @@ from indexer.errors import BundleIncompatible
 from indexer.records import Document
 from models.load import load_encoder
 from models.registry import Registry
-from models.tokens import WordPieces
+from models.tokens import TokenizerFile
 from models.torch.generator import phrases_of, written
 from trainer.base.loop import TrainConfig, train
 from trainer.simckp.data import read_labelled
 from trainer.simckp.joint import CONTRAST, Joint, SpanScorer, open_bart
-from trainer.simckp.train import Order, train_simckp
+from trainer.simckp.train import SimCKPOptions, train_simckp
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 WORDS = [
@@ -104,7 +104,7 @@ def test_span_scores_by_hand():
 def test_both_losses_are_learned_and_the_beam_writes_what_is_absent(bart, data):
     model = open_bart(bart)
     labelled = read_labelled([data], tagger="shipped")
-    recipe = Joint(model, WordPieces(bart / "tokenizer.json"), labelled, seed=0)
+    recipe = Joint(model, TokenizerFile(bart / "tokenizer.json"), labelled, seed=0)
     with torch.no_grad():
         writing, ranking = recipe._losses(range(8))
         # Not trained, every word is as likely as any other, more or less.
@@ -129,7 +129,7 @@ def test_sequences_are_taken_apart():
 @pytest.mark.slow
 def test_a_bundle_carries_the_bart_and_writes_with_it(bundle, bart, data, tmp_path):
     home = tmp_path / "home"
-    order = Order("written", bart=bart, steps=20, tagger="shipped", threads=1)
+    order = SimCKPOptions("written", bart=bart, steps=20, tagger="shipped", threads=1)
     made = train_simckp(bundle, lambda: pytest.fail("the base is not used"), [data], order, home=home)
     curve = json.loads((made.folder / "curve.json").read_text())
     assert [step["step"] for step in curve] == list(range(1, 61))  # three stages of 20

@@ -17,9 +17,9 @@ from models.load import load_encoder
 from models.ranker import VOCABULARY, read_ranker
 from trainer.simckp.data import read_labelled
 from trainer.simckp.recipe import best_threshold
-from trainer.simckp.train import Order, train_simckp
+from trainer.simckp.train import SimCKPOptions, train_simckp
 
-ORDER = Order("ranked", steps=100, tagger="shipped", threads=1)
+ORDER = SimCKPOptions("ranked", steps=100, tagger="shipped", threads=1)
 WARM, COLD = "heat pump", "cell membrane"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trainer.base.loop import TrainConfig
-from trainer.train import Order, Sources, train_bundle
+from trainer.train import Sources, TrainingOptions, train_bundle
 from trainer.uctopic.ccl import agreed, clustered
 
 pytestmark = pytest.mark.usefixtures("small_training")
@@ -22,7 +22,7 @@ def test_a_short_training_clusters_few_mentions():
 
 
 CONFIG = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)
-ORDER = Order("mine", CONFIG, recipe="ccl", clusters=2, threads=1)
+ORDER = TrainingOptions("mine", CONFIG, recipe="ccl", clusters=2, threads=1)
 
 
 @pytest.fixture(scope="module")
