@@ -147,7 +147,7 @@ def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
 def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypatch):
     windows = [Window(CONTEXTS["heat pump"].format("heat pump"), ((43, 52),))]
     before = encoder_of(bundle, "torch-fp32", tmp_path).encode(windows)[0].document
-    monkeypatch.setattr("trainer.train.settle", lambda *_, **__: None)  # which would bring both back
+    monkeypatch.setattr("trainer.train.align_documents", lambda *_, **__: None)  # which would bring both back
 
     def likeness(weight):
         monkeypatch.setattr("trainer.base.anchor.KEEP_WEIGHT", weight)
