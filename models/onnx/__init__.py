@@ -1,0 +1,1 @@
+"""Backends that run onnxruntime, and the graph they run, written without torch."""

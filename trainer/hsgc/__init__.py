@@ -1,0 +1,1 @@
+"""HS-GC (LREC-COLING 2024): document vectors that fall into clusters."""
