@@ -6,6 +6,6 @@ onnx/, torch/       the backends                        backends    their protoc
 calibrate, hardware which backend is fastest here       ranker      learned keyphrase rankers
 import_             Hugging Face checkpoints as bundles
 
-In: text windows with spans. Out: `Encoding` (float32, unit length). Imported by trainer, workers, runs and everything above.
+In: text windows with spans. Out: `Encoding` (float32, unit length). Imported by trainer, workers and runs.
 Importing this package loads nothing; torch is imported by `models.torch` alone.
 """

@@ -6,6 +6,6 @@ lineage     which new topic continues which old one     labels     readable name
 history     how users address a topic, its past         explain    why a document has its topics
 drift       are new documents unlike the old ones?      map        topics as circles in a plane
 
-In: arrays of vectors, rows of the engine, fits of the catalog. Out: records for `pipeline` (which writes them) and for readers.
+In: arrays of vectors, rows of the engine, fits of the catalog. Out: records, which `pipeline` writes.
 Imported by `indexer.pipeline`, `indexer.search` and everything above them.
 """
