@@ -5,5 +5,6 @@ uploads       documents and files sent to the server             rollback   swit
 enrich        add topics to an existing Elasticsearch index      enrich_watch  keep such an index up to date
 bundle_files  encoders stored in the catalog for other machines
 
-In: sources and options from `indexer.collection`. Out: reports (`RunReport` …). Imported by collection, trainer.retrain, workers.
+In: sources and options from `indexer.collection`. Out: reports (`RunReport` …).
+Imported by `indexer.collection`, `trainer.retrain` and `workers`.
 """
