@@ -86,7 +86,7 @@ class Servers:
             "INDEXER_BROKER": services.redis.url_of(self.redis) if broker else "",
             "INDEXER_COLLECTION": collection,
             "INDEXER_LOG_LEVEL": "info",
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]),
             **self.more,
         }
 

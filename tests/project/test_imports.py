@@ -1,71 +1,40 @@
-"""Imports point one way: cli ► web ► collection ► workers ► trainer ► models ► the rest of indexer."""
+"""Imports point one way, and nothing heavy is imported before it is needed."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OUTER = (
-    "indexer.cli",
-    "indexer.web",
-    "indexer.collection",
-)  # inside the folder of the core, but above everything
-OURS = {"indexer", "models", "trainer", "workers", *OUTER}
-MAY_IMPORT = {
-    "indexer": {"indexer"},
-    "models": {"models", "indexer"},
-    "trainer": {"trainer", "models", "indexer"},
-    "workers": OURS - {"indexer.cli", "indexer.web"},
-    "indexer.collection": OURS - {"indexer.cli", "indexer.web"},
-    "indexer.web": OURS - {"indexer.cli"},
-    "indexer.cli": OURS,
-}
-FILES = sorted(
-    path for top in ("indexer", "models", "trainer", "workers") for path in (ROOT / top).rglob("*.py")
+HEAVY = {"spacy", "thinc", "transformers", "torch", "celery"}
+OUTER = ("cli", "web", "collection")  # in the same folder as the core, and above it
+CORE = sorted(
+    path
+    for path in (ROOT / "indexer").rglob("*.py")
+    if path.relative_to(ROOT / "indexer").parts[0] not in OUTER
 )
 
 
-def layer_of(module: str) -> str | None:
-    """The layer that a dotted name belongs to; None when it is not ours."""
-    for outer in OUTER:
-        if module == outer or module.startswith(outer + "."):
-            return outer
-    top = module.split(".")[0]
-    return top if top in OURS else None
+def test_the_layers_hold() -> None:
+    """The contracts of pyproject.toml; `lint-imports` prints the import that breaks one."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", "--no-cache"],
+        capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
 
 
-def module_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imported(nodes: Iterable[ast.AST], path: Path) -> Iterator[str]:
-    """Every dotted name that these nodes import, with what comes `from` a module as a part of it."""
-    package = path.relative_to(ROOT).parent.parts
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            start = ".".join([*base, *(node.module.split(".") if node.module else ())])
-            yield from (f"{start}.{alias.name}" for alias in node.names)
-
-
-def anywhere(path: Path) -> Iterator[str]:
-    """Every dotted name imported in a file, in functions too."""
-    return imported(ast.walk(parsed(path)), path)
-
-
-def at_start(path: Path) -> Iterator[str]:
-    """Every dotted name imported when a file is."""
-    return imported(_run_at_start(parsed(path)), path)
+def at_start(path: Path) -> set[str]:
+    """The top names of what a module imports when it is imported itself."""
+    nodes = list(_run_at_start(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    return {name.split(".")[0] for name in names}
 
 
 def _run_at_start(node: ast.AST) -> Iterator[ast.AST]:
@@ -78,78 +47,30 @@ def _run_at_start(node: ast.AST) -> Iterator[ast.AST]:
         yield from _run_at_start(child)
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def tops(modules: Iterable[str]) -> set[str]:
-    return {module.split(".")[0] for module in modules}
-
-
-def name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-@pytest.mark.slow
-def test_imports_point_inwards() -> None:
-    wrong = {}
-    for path in FILES:
-        layer = layer_of(module_of(path))
-        assert layer is not None
-        wrong[name(path)] = {layer_of(module) for module in anywhere(path)} - {None} - MAY_IMPORT[layer]
-    assert {path: layers for path, layers in wrong.items() if layers} == {}
-
-
-CORE = [path for path in FILES if layer_of(module_of(path)) == "indexer"]
-
-
-@pytest.mark.slow
-def test_the_core_knows_neither_torch_nor_celery() -> None:
-    assert [name(path) for path in CORE if tops(anywhere(path)) & {"torch", "celery"}] == []
-
-
-def test_the_core_imports_spacy_only_when_it_is_needed() -> None:
+def test_the_core_imports_what_is_heavy_only_when_it_is_needed() -> None:
     """spaCy imports torch: in the parent of a forking pool that costs memory and, with CUDA, the child."""
-    heavy = {"spacy", "thinc", "transformers"}
-    assert [name(path) for path in CORE if tops(at_start(path)) & heavy] == []
+    assert {
+        str(path.relative_to(ROOT)): at_start(path) & HEAVY for path in CORE if at_start(path) & HEAVY
+    } == {}
 
 
-def test_what_is_imported_in_a_function_is_not_imported_at_the_start() -> None:
-    preparing = ROOT / "indexer" / "text" / "prepare.py"
-    assert "spacy" in tops(anywhere(preparing))
-    assert "spacy" not in tops(at_start(preparing))
-
-
-def test_the_command_line_starts_without_the_heavy_packages() -> None:
-    heavy = {"torch", "spacy", "celery", "transformers", "numpy", "sqlalchemy", "pydantic"}
-    code = f"import indexer.cli, sys; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.slow
-def test_a_retrain_that_has_nothing_to_do_does_not_wait_for_torch() -> None:
-    code = "import trainer.retrain.run, sys; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.strip() == "False"
+def test_an_import_in_a_function_does_not_count(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import numpy\ndef f():\n    import spacy\nif TYPE_CHECKING:\n    import torch\n", encoding="utf-8"
+    )
+    assert at_start(module) == {"numpy"}
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("module", "heavy"),
     [
-        ("import indexer.cli.main", "indexer.cli"),
-        ("from indexer import collection", "indexer.collection"),
-        ("from . import web", "indexer.web"),
-        ("from .engines import base", "indexer"),
-        ("from models.encoder import load", "models"),
-        ("import numpy", None),
+        ("indexer", {*HEAVY, "numpy", "sqlalchemy", "pydantic"}),
+        ("indexer.cli", {*HEAVY, "numpy", "sqlalchemy", "pydantic"}),
+        pytest.param("trainer.retrain.run", {"torch"}, marks=pytest.mark.slow),
     ],
 )
-def test_the_test_sees_every_way_to_import(source: str, found: str | None) -> None:
-    path = ROOT / "indexer" / "pipeline.py"
-    assert [layer_of(module) for module in imported(ast.walk(ast.parse(source)), path)] == [found]
-
-
-def test_the_test_has_files_to_look_at() -> None:
-    assert ROOT / "indexer" / "records.py" in FILES
+def test_it_starts_without_the_heavy_packages(module: str, heavy: set[str]) -> None:
+    code = f"import {module}, sys; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"

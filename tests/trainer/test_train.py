@@ -150,7 +150,7 @@ def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypa
     monkeypatch.setattr("trainer.train.align_documents", lambda *_, **__: None)  # which would bring both back
 
     def likeness(weight):
-        monkeypatch.setattr("trainer.base.anchor.KEEP_WEIGHT", weight)
+        monkeypatch.setattr("trainer.uctopic.recipe.KEEP_WEIGHT", weight)
         order = TrainingOptions(f"kept-{weight:g}", CONFIG, threads=1)
         made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
         return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)

@@ -16,7 +16,7 @@ from workers.metrics import shown
 
 ROOT = Path(__file__).parents[2]
 WORK = """
-from indexer import metrics
+from indexer.pipeline import metrics
 metrics.through("encode", {done}, {failed})
 metrics.ENCODE_SECONDS.observe(2)
 """

@@ -405,7 +405,7 @@ def test_a_second_signal_gives_the_batch_in_hand_back(collection, source, tray, 
         **os.environ,
         **{"INDEXER_HOME": str(collection.settings.home), "INDEXER_BROKER": "memory://"},
         **{"FRAGILE_FIRST": batch, "FRAGILE_SECONDS": "600"},
-        "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+        "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS), str(TESTS / "support")]),
     }
     worker = subprocess.Popen([sys.executable, str(FRAGILE), "encode", "encode-1"], env=environment)
     try:
