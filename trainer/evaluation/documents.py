@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
@@ -18,6 +17,7 @@ from indexer.readers import read
 from indexer.records import Document, Topic
 from indexer.search.results import Mode, SearchResults
 from indexer.settings import Settings
+from trainer.evaluation.lines import sample
 
 
 class Miner(Protocol):
@@ -49,12 +49,17 @@ class Miner(Protocol):
 
 
 def read_documents(path: Path, limit: int | None = None) -> list[Document]:
-    """The documents among the first `limit` records of a file. What cannot be indexed (no text, say) is left out.
+    """The documents of a file, or a sample of them by id; records that cannot be indexed (no text, say) are left out.
+
+    Args:
+        limit: Number of documents of the sample (`trainer.evaluation.lines.sample`).
 
     Raises:
         InputError: There is none.
     """
-    documents = [item for item in islice(read([path]), limit) if isinstance(item, Document)]
+    documents = sample(
+        (item for item in read([path]) if isinstance(item, Document)), limit, lambda document: document.id
+    )
     if not documents:
         raise InputError(f"{path}: there is no document in it.")
     return documents

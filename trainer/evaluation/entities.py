@@ -90,12 +90,12 @@ def evaluate_entities(
         path: JSON Lines (.gz or not) with ``sentence``, ``start``, ``end``, ``phrase`` and ``label``.
         encoders: One row has the mean over all of them, as for an encoder that was trained with several seeds.
         seeds: One clustering each.
-        limit: Only the first so many mentions.
+        limit: Number of mentions of a sample; those of one sentence are sampled together.
 
     Raises:
         InputError: A line is not such an object.
     """
-    mentions = read_lines(path, _entity, limit)
+    mentions = read_lines(path, _entity, limit, key="sentence")
     gold = numbered([mention.label for mention in mentions])
     kinds = int(gold.max()) + 1
     phrase, related = phrases_and_relations(mentions)

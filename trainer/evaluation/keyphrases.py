@@ -107,7 +107,7 @@ def evaluate_keyphrases(
     Args:
         path: JSON Lines (.gz or not) with ``text``, ``keyphrases`` (a list), and maybe ``id`` and ``title``.
         validate: A file of the same kind on which a share of attention is chosen.
-        limit: Only the first so many documents.
+        limit: Number of documents of a sample by id.
 
     Raises:
         InputError: A line is not such an object.

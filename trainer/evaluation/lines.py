@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any, TypeVar
 
+from indexer.common import shuffled
 from indexer.errors import InputError
 
 T = TypeVar("T")
@@ -59,25 +60,46 @@ class Line:
         value = self._given(name)
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else self.text(name)
 
+    def key(self, name: str) -> str:
+        """A field as text, or the whole line where it is missing."""
+        return str(self.fields.get(name, self.fields))
+
     def _given(self, name: str) -> Any:
         if name not in self.fields:
             raise self.wrong(f'"{name}" is missing. Found: {", ".join(self.fields) or "nothing"}.')
         return self.fields[name]
 
 
-def read_lines(path: Path, make: Callable[[Line], T], limit: int | None = None) -> list[T]:
+def sample(items: Iterable[T], limit: int | None, key: Callable[[T], str]) -> list[T]:
+    """The `limit` items with the smallest hashes of their keys, in the given order; all items where it is None.
+
+    The sample depends on the keys alone, not on the order: a file sorted by label gives documents of every label, and
+    a smaller limit gives a part of the larger sample. Items are streamed; only `limit` of them are held in memory.
+    """
+    if limit is None:
+        return list(items)
+    chosen = nsmallest(limit, enumerate(items), key=lambda pair: shuffled(key(pair[1])))
+    return [item for _, item in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def read_lines(
+    path: Path, make: Callable[[Line], T], limit: int | None = None, *, key: str = "id"
+) -> list[T]:
     """Read a file.
 
     Args:
         path: JSON Lines, compressed when the name ends in .gz.
-        make: Turns a line into what is wanted.
-        limit: Only the first so many lines.
+        make: Converts a line to an item.
+        limit: Number of lines of the sample that is read (`sample`).
+        key: The field that the sample is drawn by; the whole line where it is missing.
 
     Raises:
         InputError: A line is not an object or not as `make` wants it, the file has no lines, or it cannot be read.
     """
     with _numbered(path) as lines:
-        found = [make(_object(*line)) for line in islice(lines, limit)]
+        objects = (_object(*line) for line in lines)
+        chosen = objects if limit is None else sample(objects, limit, lambda line: line.key(key))
+        found = [make(line) for line in chosen]
     if not found:
         raise InputError(f"{path}: there are no lines in it.")
     return found

@@ -119,7 +119,7 @@ def evaluate_phrases(
         path: JSON Lines (.gz or not) with ``a``, ``b`` and ``score``; or ``a``, ``b``, ``label`` (0 or 1) and
             ``split`` (train, dev or test), maybe ``split_strict``; or ``query``, ``choices`` and ``answer``.
         seeds: Of the classifiers; the other kinds depend on none.
-        limit: Only the first so many lines.
+        limit: Number of lines of a sample.
 
     Raises:
         InputError: A line is none of these, or not of the kind of the first; or there are too few to measure.

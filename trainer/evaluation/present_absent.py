@@ -86,7 +86,7 @@ def evaluate_separately(
     Args:
         path: JSON Lines (.gz or not) with ``text``, ``keyphrases`` (a list), and maybe ``id`` and ``title``.
         keyphrases: How many are given where no ranker decides that.
-        limit: Only the first so many documents.
+        limit: Number of documents of a sample by id.
 
     Raises:
         InputError: A line is not such an object.

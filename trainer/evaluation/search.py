@@ -61,7 +61,7 @@ def evaluate_search(
     Args:
         collection: An empty one.
         path: Anything that can be indexed; the documents must have titles, or a field ``keyphrases``.
-        limit: Only the first so many documents.
+        limit: Number of documents of a sample by id.
 
     Raises:
         InputError: A record cannot be used, or nothing in the file can serve as a query.

@@ -45,7 +45,7 @@ def evaluate_texts(
         others: Further rows by their name; the last one is what this task is about. Several encoders in a row are
             trainings with other seeds.
         seeds: One clustering of each encoder each.
-        limit: Only the first so many texts.
+        limit: Number of texts of a sample.
 
     Raises:
         InputError: A line is not such an object.

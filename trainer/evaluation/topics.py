@@ -82,7 +82,7 @@ def evaluate_topics(
         collection: An empty one.
         path: Anything that can be indexed; the field ``label`` of a document is what people say it is about.
         asked: How topics are found, and how many; see `Collection.index`.
-        limit: Only the first so many documents.
+        limit: Number of documents of a sample by id.
 
     Raises:
         InputError: A record cannot be used.

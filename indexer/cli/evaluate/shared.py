@@ -33,7 +33,7 @@ def data_option(text: str) -> Callable[[F], F]:
 
 def limit_option(noun: str) -> Callable[[F], F]:
     """Add ``--limit``."""
-    text = f"Only the first N {noun}.  [default: all]"
+    text = f"Use a sample of N {noun}, the same each time.  [default: all]"
     return click.option("--limit", type=click.IntRange(1), metavar="N", help=text)
 
 

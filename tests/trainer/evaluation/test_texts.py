@@ -32,7 +32,7 @@ def test_texts_that_lie_apart_are_found(data):
     assert "HS-GC (published)" in table.render()
 
 
-def test_only_the_first_lines(data):
+def test_a_limit_reads_a_sample(data):
     assert evaluate_texts(data, encoder=HashEncoder(), seeds=(0,), limit=4).as_json()["texts"] == 4
 
 

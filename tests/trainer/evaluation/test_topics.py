@@ -94,6 +94,19 @@ def test_a_record_that_cannot_be_indexed_is_left_out_and_not_counted(tmp_path):
     assert len(read_documents(data)) == known
 
 
+def test_a_limit_takes_documents_of_every_label(tmp_path):
+    path = tmp_path / "sorted.jsonl"
+    records = [
+        {"id": f"{label}{i}", "text": "Solar wind.", "label": label} for label in "abcd" for i in range(50)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    found = read_documents(path, limit=40)
+    assert {document.meta["label"] for document in found} == set("abcd")
+    assert len(found) == 40
+    whole = [document.id for document in read_documents(path)]
+    assert [document.id for document in found] == [id_ for id_ in whole if id_ in {d.id for d in found}]
+
+
 def test_an_empty_file_is_an_error(tmp_path):
     (tmp_path / "docs.jsonl").write_text("")
     with pytest.raises(InputError, match=r"docs.jsonl: there is no document in it\."):
@@ -111,7 +124,7 @@ def test_a_document_that_cannot_be_mined_is_named_by_its_own_line(tmp_path, monk
             return super().encode(windows)
 
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: Fussy())
-    documents = read_documents(write(tmp_path / "docs.jsonl"), limit=3)
+    documents = read_documents(write(tmp_path / "docs.jsonl"))
     with (
         Collection.open(home=tmp_path / "home") as collection,
         pytest.raises(InputError, match=r"docs.jsonl:1: cannot be encoded: no coronas"),
