@@ -38,7 +38,9 @@ def test_a_file_is_scored_apart(tmp_path):
         "keyphrases": ["heat pump", "energy", "Heat Pumps"],
     }
     path.write_text(json.dumps(line) + "\n")
-    table = evaluate_separately(path, encoder=HashEncoder(), keyphrases=10, tagger="shipped")
+    table = evaluate_separately(
+        path, encoder=HashEncoder(), keyphrases=10, tagger="shipped", published="kp20k"
+    )
     figures = table.as_json()
     assert (figures["documents"], figures["with present"], figures["with absent"]) == (1, 1, 1)
     # One of five: precision .2, recall 1. Without a ranker nothing absent is found.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -84,6 +85,16 @@ def test_without_labels_there_is_no_agreement(tmp_path):
     assert "docs.jsonl: 18 documents" in shown.stdout
     assert "NPMI" in shown.stdout
     assert "NMI with" not in shown.stdout
+
+
+@pytest.mark.slow
+def test_one_label_is_named_and_not_scored(tmp_path):
+    data = write(tmp_path / "docs.jsonl")
+    data.write_text(re.sub('"label": "[a-z]+"', '"label": "all"', data.read_text()))
+    shown = run("--data", data, "--topics", 3, "--home", tmp_path / "home")
+    assert shown.exit_code == 0, shown.output
+    assert "NMI with" not in shown.stdout
+    assert "Every document has the label 'all': there is no agreement to measure." in shown.stdout
 
 
 def test_a_record_that_cannot_be_indexed_is_left_out_and_not_counted(tmp_path):
