@@ -78,7 +78,7 @@ def _published_option(*tasks: str) -> Decorator:
     from trainer.evaluation.published import PUBLISHED
 
     names = list(dict.fromkeys(name for task in tasks for name in PUBLISHED[task]))
-    text = "Compare with the figures published for this set; the data must be that set."
+    text = f"Compare with the figures published for this set, if the data is that set: {', '.join(names)}."
     kind = click.Choice(names)
     return click.option(
         "--published", type=kind, metavar="SET", help=text, callback=lambda _, __, name: name or ""
