@@ -107,9 +107,9 @@ def fit_mixture(
 
 
 def accuracy(labels: Clusters, found: Clusters) -> float:
-    """Share of rows that are right when every cluster stands for one label, in the best of all ways (0 to 1).
+    """Share of rows that are right when every cluster represents one label, with the best assignment (0 to 1).
 
-    Two clusters never stand for the same label (Hungarian method), so a surplus cluster is wrong altogether.
+    Two clusters never represent the same label (Hungarian method), so a surplus cluster is wrong altogether.
 
     Args:
         labels, found: int [n], numbers from 0.

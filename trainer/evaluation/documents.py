@@ -94,10 +94,10 @@ def mine(
                 record = {"id": d.id, "title": d.title if titles else "", "text": d.text}
                 lines.write(json.dumps(record) + "\n")
         collection.index([file], topics=topics, progress=progress)
-    letters = collection.dead_letters()
-    if letters:
-        where = {d.id: d.source for d in documents}.get(letters[0].document_id, "")
-        raise InputError(f"{where}{letters[0].reason.removeprefix(letters[0].source)}")
+    failed = collection.dead_letters()
+    if failed:
+        where = {d.id: d.source for d in documents}.get(failed[0].document_id, "")
+        raise InputError(f"{where}{failed[0].reason.removeprefix(failed[0].source)}")
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ CHUNK = 256  # documents loaded at once
 WEAKEST = 3  # topics named below the table
 PROTOCOL = (
     f"the {coherence.LEADING} leading phrases of each topic; NPMI over whole documents; cosine and intrusion "
-    f"({coherence.TRIALS} trials a topic) by phrase vectors without context; documents without a topic form "
-    f"one group for NMI; ± is the bootstrap over topics, for NMI over documents, for K-means over {len(KMEANS_SEEDS)} seeds"
+    f"({coherence.TRIALS} trials a topic) by phrase vectors without context; documents without a topic form one "
+    f"group for NMI; ± is the bootstrap over topics, for NMI over documents, for K-means over {len(KMEANS_SEEDS)} seeds"
 )
 MEANING = {
     "npmi": ("NPMI", "leading phrases occur in the same documents; -1 to 1"),

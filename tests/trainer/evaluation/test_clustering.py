@@ -40,7 +40,7 @@ def test_ground_truth_needs_two_labels():
     [
         ([0, 0, 1, 1], [1, 1, 0, 0], 1.0),  # names of clusters do not matter
         ([0, 0, 1, 1], [0, 0, 0, 0], 0.5),
-        ([0, 0, 1, 1], [0, 1, 2, 3], 0.5),  # two of the four clusters stand for nothing
+        ([0, 0, 1, 1], [0, 1, 2, 3], 0.5),  # two of the four clusters represent no label
         ([0, 0, 0, 1, 1], [0, 0, 1, 1, 1], 0.8),
         # Cluster 0 is best for label 0 (3) and for label 1 (2); the best whole is 0►1 and 1►0: 2 + 2.
         ([0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0, 0], 4 / 7),

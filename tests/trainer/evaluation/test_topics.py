@@ -51,7 +51,7 @@ def run(*args):
 def test_agreement_by_hand():
     labels = ["a", "a", "b", "b"]
     assert topic_agreement(labels, ["1", "1", "2", "2"]).mean == pytest.approx(1.0)
-    assert topic_agreement(labels, ["1", "1", None, None]).mean == pytest.approx(1.0)  # a group of its own
+    assert topic_agreement(labels, ["1", "1", None, None]).mean == pytest.approx(1.0)  # one group
     assert topic_agreement(labels, ["1", "1", "1", "1"]).mean == pytest.approx(0.0)
     # H(labels) = ln 2, H(topics) = 1.5 ln 2, shared ln 2: 1 / 1.25
     assert topic_agreement(labels, ["1", "1", "2", None]).mean == pytest.approx(0.8)
@@ -60,9 +60,9 @@ def test_agreement_by_hand():
 @pytest.mark.slow
 def test_evaluate_topics(tmp_path):
     data = write(tmp_path / "docs.jsonl")
-    shown = run("--data", data, "--topics", 3, "--json", "--home", tmp_path / "home")
-    assert shown.exit_code == 0, shown.output
-    found = json.loads(shown.stdout)
+    result = run("--data", data, "--topics", 3, "--json", "--home", tmp_path / "home")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
     assert found["task"] == "topics"
     assert found["bundle"] == HashEncoder.bundle
     assert (found["documents"], found["topics"], found["labels"], found["asked"]) == (24, 3, 3, "3")
@@ -79,22 +79,22 @@ def test_evaluate_topics(tmp_path):
 
 @pytest.mark.slow
 def test_without_labels_there_is_no_agreement(tmp_path):
-    shown = run(
+    result = run(
         "--data", write(tmp_path / "docs.jsonl", label=False), "--limit", 18, "--home", tmp_path / "home"
     )
-    assert "docs.jsonl: 18 documents" in shown.stdout
-    assert "NPMI" in shown.stdout
-    assert "NMI with" not in shown.stdout
+    assert "docs.jsonl: 18 documents" in result.stdout
+    assert "NPMI" in result.stdout
+    assert "NMI with" not in result.stdout
 
 
 @pytest.mark.slow
 def test_one_label_is_named_and_not_scored(tmp_path):
     data = write(tmp_path / "docs.jsonl")
     data.write_text(re.sub('"label": "[a-z]+"', '"label": "all"', data.read_text()))
-    shown = run("--data", data, "--topics", 3, "--home", tmp_path / "home")
-    assert shown.exit_code == 0, shown.output
-    assert "NMI with" not in shown.stdout
-    assert "Every document has the label 'all': there is no agreement to measure." in shown.stdout
+    result = run("--data", data, "--topics", 3, "--home", tmp_path / "home")
+    assert result.exit_code == 0, result.output
+    assert "NMI with" not in result.stdout
+    assert "Every document has the label 'all': there is no agreement to measure." in result.stdout
 
 
 def test_a_record_that_cannot_be_indexed_is_left_out_and_not_counted(tmp_path):
