@@ -27,7 +27,7 @@ TASKS = ("keyphrases", "entities", "phrases", "texts", "topics", "search")
 
 @click.group(cls=Group, sections={"Tasks": {name: f"indexer.cli.evaluate:{name}" for name in TASKS}})
 def evaluate() -> None:
-    """Measure an encoder, topics and search, and compare with published figures.
+    """Compare an encoder, topics and search with published figures.
 
     \b
     Examples:
