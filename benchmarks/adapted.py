@@ -1,4 +1,4 @@
-"""What a whole retrain costs and gains: time, memory, the gate's table, and agreement with labels that nothing else sees.
+"""Cost and gain of a whole retrain: time, memory, the gate's table, and agreement with labels that no other step uses.
 
     python -m benchmarks.adapted --data 20newsgroups.jsonl.gz --documents 4000 --bundle minilm-base --budget 20m
 
@@ -46,16 +46,16 @@ def main() -> None:
 def compare(options: argparse.Namespace, home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
     labels = unlabelled(options.data, options.documents, home / "documents.jsonl")
-    told(home, "index", home / "documents.jsonl", "--bundle", options.bundle)
+    output_of(home, "index", home / "documents.jsonl", "--bundle", options.bundle)
     before = against(labels, home)
-    report = told(home, "retrain", "--method", options.method, "--budget", options.budget)
+    report = output_of(home, "retrain", "--method", options.method, "--budget", options.budget)
     print(json.dumps(report, indent=1))
     after = against(labels, home)
     for name, old in before.items():
         print(f"{name:40} {old} ► {after[name]}")
-    told(home, "retrain", "--budget", options.budget)  # nothing has changed
+    output_of(home, "retrain", "--budget", options.budget)  # nothing has changed
     if report["verdict"] == "swapped":
-        told(home, "rollback")
+        output_of(home, "rollback")
 
 
 def unlabelled(data: Path, size: int, file: Path) -> dict[str, str]:
@@ -67,8 +67,8 @@ def unlabelled(data: Path, size: int, file: Path) -> dict[str, str]:
     return {row["id"]: str(row["label"]) for row in whole}
 
 
-def told(home: Path, *arguments: object) -> Any:
-    """What a command prints as JSON, with its seconds and memory on the screen."""
+def output_of(home: Path, *arguments: object) -> Any:
+    """The JSON output of a command; prints its seconds and memory."""
     command = [sys.executable, "-m", "indexer.cli", "--home", str(home), *map(str, arguments), "--json"]
     with tempfile.TemporaryFile("w+") as out:
         start = time.perf_counter()
@@ -89,14 +89,14 @@ def against(labels: dict[str, str], home: Path) -> dict[str, str]:
     with Collection.open(home=home, create=False) as collection:
         stored = list(collection.engine.documents(sorted(labels), vectors=True))
         topics = collection.topics()
-    gold = numbered([labels[one.document.id] for one in stored])
+    truth = numbered([labels[one.document.id] for one in stored])
     first = numbered([one.topics[0].topic_id if one.topics else "" for one in stored])
     points = np.stack([one.vector for one in stored if one.vector is not None])
     known = np.array([one.vector is not None for one in stored])
     number = len(set(labels.values()))
-    plain = scored(gold[known], (kmeans(points, number, seed) for seed in SEEDS))
+    plain = scored(truth[known], (kmeans(points, number, seed) for seed in SEEDS))
     return {
-        "NMI of first topics": f"{agreement(gold, first):.3f} ({len(topics)} topics)",
+        "NMI of first topics": f"{agreement(truth, first):.3f} ({len(topics)} topics)",
         "K-means on vectors, accuracy": str(plain["acc"]),
         "K-means on vectors, NMI": str(plain["nmi"]),
     }

@@ -33,13 +33,13 @@ def compare(
     """Measure in turns, `repeat` times with another seed each; give median times and mean agreement.
 
     Args:
-        topics: How many are asked for, of each program; empty leaves it to them.
+        topics: Number requested of each program; empty: each decides.
     """
     programs: dict[str, Callable[[int], Measured]] = {
         "indexer index: keyphrases and storing too": lambda turn: _index(
             file, scratch / f"bertopic-index-{turn}", conditions, topics
         ),
-        "the same collection, topics anew by pntm": lambda turn: _refit(
+        "the same collection, topics refitted by pntm": lambda turn: _refit(
             scratch / f"bertopic-index-{turn}", conditions, topics
         ),
         "BERTopic, fixed seed (UMAP in one thread)": lambda turn: run(
@@ -64,8 +64,8 @@ def _index(file: Path, home: Path, conditions: Conditions, topics: str) -> Measu
 
 def _refit(home: Path, conditions: Conditions, topics: str) -> Measured:
     """Find the topics of an indexed home in another way."""
-    asked = f"pntm:{topics}" if topics else "pntm"
-    return _with_phrases(run("refit", home, "main", asked, conditions=conditions), home)
+    requested = f"pntm:{topics}" if topics else "pntm"
+    return _with_phrases(run("refit", home, "main", requested, conditions=conditions), home)
 
 
 def _with_phrases(measured: Measured, home: Path) -> Measured:
@@ -92,11 +92,11 @@ def _row(name: str, measured: Sequence[Measured], file: Path, documents: int, be
 
 
 def _agreement(topic_of: Mapping[str, object], file: Path) -> Row:
-    """NMI with the labels, each document by its heaviest topic; those without one are a group of their own."""
+    """NMI with the labels, each document by its heaviest topic; those without one form one group."""
     found = [str(topic_of.get(id_)) for id_ in ids(file)]
     row = {"without topic, %": 100 * found.count("None") / len(found)}
-    wanted = labels(file)
-    return row if wanted is None else {"NMI": agreement(numbered(wanted), numbered(found)), **row}
+    truth = labels(file)
+    return row if truth is None else {"NMI": agreement(numbered(truth), numbered(found)), **row}
 
 
 def _coherence(topics: Sequence[Sequence[str]], file: Path) -> Row:

@@ -112,15 +112,15 @@ def compared(source: Collection, local: Engine, elastic: Engine) -> int:
     Returns:
         How many answers differ in what must be equal.
     """
-    asked = list(dict.fromkeys(queries(source, list(local.document_ids()))))
+    texts = list(dict.fromkeys(queries(source, list(local.document_ids()))))
     topic = source.topics()[0].id
     wrong = 0
-    print(f"{len(asked)} queries, {local.info().documents:,} documents")
+    print(f"{len(texts)} queries, {local.info().documents:,} documents")
     heads = ("totals", "facets", "marks", "top ten", "first")
     print(f"{'mode':<10}{'filter':<8}" + "".join(f"{head:>10}" for head in heads))
     for mode in ("words", "both"):
         for filters in ((), (Filter("topic", "=", topic),)):
-            pairs = [answers(source, local, elastic, query, mode, filters) for query in asked]
+            pairs = [answers(source, local, elastic, query, mode, filters) for query in texts]
             totals = sum(a.total == b.total for a, b in pairs)
             facets = sum(counts(a) == counts(b) for a, b in pairs)
             marks = sum(same_marks(a, b) for a, b in pairs)
@@ -134,8 +134,8 @@ def compared(source: Collection, local: Engine, elastic: Engine) -> int:
                 f"{mode:<10}{'topic' if filters else '-':<8}{totals:>10}{facets:>10}{marks:>10}"
                 f"{sum(shared) / max(1, len(shared)):>10.3f}{sum(first) / max(1, len(first)):>10.3f}"
             )
-            wrong += 3 * len(asked) - totals - facets - marks
-            for query, (a, b) in zip(asked, pairs, strict=True):
+            wrong += 3 * len(texts) - totals - facets - marks
+            for query, (a, b) in zip(texts, pairs, strict=True):
                 if (a.total, counts(a)) != (b.total, counts(b)) or not same_marks(a, b):
                     print(f"  differs: {query!r}: {a.total} and {b.total} documents")
     return wrong

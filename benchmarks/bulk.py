@@ -3,7 +3,7 @@
     python -m benchmarks.bulk --engine http://localhost:9200 --data articles.jsonl.gz --documents 10000
 
 Rows are documents as the engine writes them, with a vector of random direction. Each way makes them into requests of the
-same number of bytes and of rows at most, and fills an index of its own, made anew each time, with its alias. Prints rows
+same number of bytes and of rows at most, and fills a separate index, recreated each time, with its alias. Prints rows
 a second of each round and the ratio of the medians: above 1, ours is the faster one.
 """
 

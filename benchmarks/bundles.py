@@ -2,8 +2,8 @@
 
     python -m benchmarks.bundles --data articles.jsonl.gz --documents 600 --rounds 10
 
-A single pair says little on a machine that others use too: whoever comes second in a round changes from round to
-round, and processor seconds are shown beside seconds.
+A single pair says little on a machine that others use too: the order changes from round to round, and
+processor seconds are printed next to seconds.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def write_sample(data: Path, size: int, file: Path) -> None:
     lines = _lines(data)
     if len(lines) < size:
         raise SystemExit(
-            f"{data} has {len(lines)} documents; {size} are asked for. Name a larger file with --data."
+            f"{data} has {len(lines)} documents; {size} are needed. Name a larger file with --data."
         )
     random.Random(0).shuffle(lines)  # such files are often sorted by label
     file.write_text("\n".join(lines[:size]) + "\n", encoding="utf-8")
@@ -38,7 +38,7 @@ def ids(file: Path) -> list[str]:
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
-    """The documents as they stand in the file."""
+    """The documents of the file, with all their fields."""
     return [json.loads(line) for line in _lines(file)]
 
 

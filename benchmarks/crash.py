@@ -2,7 +2,7 @@
 
     python -m benchmarks.crash --data articles.jsonl.gz --documents 3000
 
-Prints what was reached at each kill, and what differs in the end: nothing, or the program is broken.
+Prints the progress at each kill and the differences at the end; any difference is a bug.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def index(home: Path, sample: Path) -> subprocess.Popen[bytes]:
 
 
 def states(home: Path) -> Mapping[str, int]:
-    """state ► documents, read beside the running program."""
+    """state ► documents, read while the program runs."""
     try:
         catalog = sqlite3.connect(f"file:{home}/catalog.sqlite?mode=ro", uri=True)
         try:

@@ -120,7 +120,7 @@ def batches(documents: int, mentions: int) -> Iterator[list[tuple[Document, Mine
 def synthetic(
     number: int, mentions: int, random: np.random.Generator, vocabulary: np.ndarray
 ) -> tuple[Document, MinedDocument]:
-    """An abstract of 180 words by Zipf's law; two thirds of the phrases stand in other documents too."""
+    """An abstract of 180 words by Zipf's law; two thirds of the phrases occur in other documents too."""
     words = vocabulary[np.minimum(random.zipf(1.15, 180), 60_000) - 1]
     if number % 5 < 2:
         words = np.where(random.random(180) < 0.03, "energy", words)

@@ -1,8 +1,8 @@
-"""Enrich an index while somebody else writes to it and deletes from it; nothing of theirs may be lost or come back.
+"""Enrich an index while another client writes to it and deletes from it; none of its changes may be lost or undone.
 
     python -m benchmarks.enrich --engine http://localhost:9200 --data articles.jsonl.gz --documents 20000
 
-Makes the index `bench-enrich` by hand, starts `indexer enrich` in a process of its own and meanwhile changes numbers,
+Creates the index `bench-enrich` directly, starts `indexer enrich` in a separate process and concurrently changes numbers,
 changes texts, replaces whole documents, deletes some and adds some. Then compares every document with what was written
 last, runs `indexer enrich` once more, and takes everything back with `--undo`. Exits with 1 when one is not as it must
 be.
@@ -49,7 +49,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--engine", required=True, help="URL of an Elasticsearch; the index bench-enrich is made anew there"
+        "--engine", required=True, help="URL of an Elasticsearch; the index bench-enrich is recreated there"
     )
     parser.add_argument("--data", type=Path, required=True, help="JSON Lines with title and text, .gz or not")
     parser.add_argument("--documents", type=int, default=20_000)
@@ -66,7 +66,7 @@ def main() -> None:
         running = subprocess.Popen([*command, "enrich", INDEX, *fields], env=environment)
         done = disturb(client, there, records[arguments.documents :], running, arguments.writes)
         print(f"enrich            {time.perf_counter() - start:,.0f} s, exit {running.returncode}")
-        print(f"meanwhile         {', '.join(f'{n:,} {kind}' for kind, n in sorted(done.items()))}")
+        print(f"concurrently      {', '.join(f'{n:,} {kind}' for kind, n in sorted(done.items()))}")
         wrong = compared(client, there, "after enrich")
         start = time.perf_counter()
         subprocess.run([*command, "enrich", INDEX, *fields], env=environment, check=True)
@@ -76,12 +76,12 @@ def main() -> None:
         start = time.perf_counter()
         subprocess.run([*command, "enrich", INDEX, "--undo"], env=environment, check=True)
         print(f"undo              {time.perf_counter() - start:,.0f} s")
-        wanted, found = hashed(there.items()), hashed(sources(client))
+        expected, found = hashed(there.items()), hashed(sources(client))
         print(
-            f"sources           {'equal' if wanted == found else 'NOT EQUAL'}: {found[:16]} of {len(there):,} documents"
+            f"sources           {'equal' if expected == found else 'NOT EQUAL'}: {found[:16]} of {len(there):,} documents"
         )
     clear(client, arguments.engine)
-    sys.exit(bool(wrong or running.returncode or wanted != found))
+    sys.exit(bool(wrong or running.returncode or expected != found))
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
@@ -102,7 +102,7 @@ def row(record: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def made(client: Elasticsearch, records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The index by hand, and what is in it: id ► source."""
+    """A new index, and its documents: id ► source."""
     client.options(ignore_status=404).indices.delete(index=INDEX)
     client.indices.create(
         index=INDEX, settings={"number_of_shards": 2, "number_of_replicas": 0}, mappings=MAPPING
@@ -120,7 +120,7 @@ def disturb(
     running: subprocess.Popen[bytes],
     rate: float,
 ) -> Counter[str]:
-    """Write like somebody who knows nothing of us, until the run is over; keeps `there` as it must be."""
+    """Write like an unrelated client until the run is over; `there` holds the expected documents."""
     chance = random.Random(0)
     done: Counter[str] = Counter()
     ids = list(there)

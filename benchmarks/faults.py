@@ -140,12 +140,12 @@ def poisoned(source: Path) -> set[str]:
 
 def counted(site: Servers, name: str, collection: str, source: Path, dead: set[str], seconds: float) -> int:
     rows = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
-    wanted = {row["id"] for row in rows}
+    expected = {row["id"] for row in rows}
     with site.opened(collection) as opened:
         opened.engine.catch_up()
         there = Counter(opened.engine.document_ids())
         mined = {s.document.id for s in opened.documents() if s.bundle}
-        letters = {letter.document_id for letter in opened.dead_letters()}
+        failed = {one.document_id for one in opened.dead_letters()}
         states = opened.catalog.count(collection)
         lost_words = 0
         for row in rows[:: max(1, len(rows) // 200)]:
@@ -153,15 +153,15 @@ def counted(site: Servers, name: str, collection: str, source: Path, dead: set[s
             query = WordQuery(tuple(Clause(word) for word in words))
             answer = opened.engine.search(SearchRequest(words=query, limit=1_000)).words
             lost_words += answer is None or row["id"] not in answer.ids
-    lost, twice = len(wanted - there.keys()), sum(number - 1 for number in there.values())
-    not_mined = len(wanted - mined - dead)
+    lost, twice = len(expected - there.keys()), sum(number - 1 for number in there.values())
+    not_mined = len(expected - mined - dead)
     print(
-        f"{name:10} {len(wanted):9,} {lost:5} {twice:6} {not_mined:10} {len(letters):5} {lost_words:10} "
+        f"{name:10} {len(expected):9,} {lost:5} {twice:6} {not_mined:10} {len(failed):5} {lost_words:10} "
         f"{seconds:8.1f}",
         flush=True,
     )
-    done = states["done"] == len(wanted) - len(dead)
-    return int(bool(lost or twice or not_mined or lost_words) or letters != dead or not done)
+    done = states["done"] == len(expected) - len(dead)
+    return int(bool(lost or twice or not_mined or lost_words) or failed != dead or not done)
 
 
 if __name__ == "__main__":

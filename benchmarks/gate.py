@@ -72,9 +72,9 @@ def show(reports: dict[str, Report]) -> None:
     for name, report in reports.items():
         for check in report.checks:
             row = rows.setdefault(
-                check.name, {"": check.name, "limit": check.limit, "live": shown(check.old)}
+                check.name, {"": check.name, "limit": check.limit, "live": formatted(check.old)}
             )
-            row[name] = f"{shown(check.new)}{'!' if check.verdict == 'worse' else ' '}"
+            row[name] = f"{formatted(check.new)}{'!' if check.verdict == 'worse' else ' '}"
     print(table(list(rows.values())))
     for name, report in reports.items():
         print(f"\n{name}: {'MAY TAKE OVER' if report.accepted else 'refused'}")
@@ -82,7 +82,7 @@ def show(reports: dict[str, Report]) -> None:
             print(f"  {reason}")
 
 
-def shown(value: float | None) -> str:
+def formatted(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
@@ -105,7 +105,7 @@ def shuffled(name: str, home: Path, file: Path) -> str:
 
 
 def collapsed(name: str, home: Path, file: Path) -> str:
-    """All tokens nearly alike: each layer adds much of one and the same vector."""
+    """All tokens nearly equal: each layer adds a large common vector."""
     direction = np.random.default_rng(0).normal(size=Registry(home).get(LIVE).dims).astype(np.float32)
 
     def bend(key: str, weights: np.ndarray) -> np.ndarray:

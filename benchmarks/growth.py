@@ -9,7 +9,7 @@ from benchmarks.process import Conditions, Measured, run
 from benchmarks.table import Row
 
 TITLE = "indexer index, a new collection; then the same again with nothing changed"
-STAGES_TITLE = "Share of the run's time by stage, %; those in brackets go on beside the others"
+STAGES_TITLE = "Share of the run's time by stage, %; those in brackets run concurrently"
 BESIDE = ("tagging", "encode")
 
 

@@ -72,7 +72,7 @@ def main() -> None:
                 client.indices.delete(index=f"{INDEX}-{made}")
             seconds = load(client, f"{INDEX}-{kind}", kind, vectors)
             made = kind
-        found, times = asked(client, f"{INDEX}-{kind}", queries, arguments.candidates, oversample)
+        found, times = searched(client, f"{INDEX}-{kind}", queries, arguments.candidates, oversample)
         recall = np.mean(
             [
                 right(vectors, query, rows, bound)
@@ -142,7 +142,7 @@ def load(client: Elasticsearch, index: str, kind: str, vectors: np.ndarray) -> f
     return time.perf_counter() - start
 
 
-def asked(
+def searched(
     client: Elasticsearch, index: str, queries: np.ndarray, candidates: int, oversample: float
 ) -> tuple[list[list[int]], list[float]]:
     """Rows found for each query, and seconds of each search."""

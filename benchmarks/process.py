@@ -1,4 +1,4 @@
-"""Run one program in a process of its own; measure its time and memory from outside."""
+"""Run one program in a separate process; measure its time and memory from outside."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""What a retrain does to those who search, write and kill meanwhile, and what three in a row leave of the topics.
+"""The effect of a retrain on concurrent searches, writes and kills, and of three retrains on the topics.
 
     python -m benchmarks.retrain --data articles.jsonl.gz --documents 3000 --budget 5m
     python -m benchmarks.retrain --elasticsearch 9.2 --only searches
 
 searches    ten searches a second before, during and after a retrain, in a process that keeps its collection open
-meanwhile   documents added, changed and deleted while it runs: all as in the source after the swap
+writes      documents added, changed and deleted while it runs: all as in the source after the swap
 kills       SIGKILL to everything at a tenth, a quarter, … of its time, and the same command again
 nights      three retrains with a tenth of new documents each: which topic ids are kept, and that none is used again
 
-Without --elasticsearch the engine is the embedded one. The gate is told to let everything pass (--force): what is
+Without --elasticsearch the engine is the embedded one. The gate lets everything pass (--force): what is
 measured here is the swap, not whether it was worth it. Exits with 1 when something is not as it must be.
 """
 
@@ -56,7 +56,7 @@ class Site:
         options = {"stdout": subprocess.PIPE, **options}
         return subprocess.Popen(command, env=self.environment, text=True, start_new_session=True, **options)
 
-    def told(self, *arguments: object) -> Any:
+    def output_of(self, *arguments: object) -> Any:
         """What a command prints as JSON."""
         running = self.start("indexer.cli", *arguments, "--json")
         output, _ = running.communicate()
@@ -68,7 +68,7 @@ class Site:
         return self.start("indexer.cli", "retrain", "--budget", self.budget, "--force", "--json")
 
     def live(self) -> list[dict[str, Any]]:
-        return [one for one in self.told("generations") if one["state"] == "live"]
+        return [one for one in self.output_of("generations") if one["state"] == "live"]
 
 
 def main() -> None:
@@ -112,10 +112,10 @@ def sample(data: Path, size: int, home: Path) -> list[dict[str, Any]]:
 
 
 def indexed(there: Site, rows: list[dict[str, Any]]) -> Path:
-    """Write the source anew and index it."""
+    """Rewrite the source and index it."""
     source = there.home / "source.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    there.told("index", source, "--delete-missing")
+    there.output_of("index", source, "--delete-missing")
     return source
 
 
@@ -124,7 +124,7 @@ def indexed(there: Site, rows: list[dict[str, Any]]) -> Path:
 
 def searches(there: Site, rows: list[dict[str, Any]], number: int) -> int:
     source = indexed(there, rows[:number])
-    found = there.home / "answers.jsonl"  # a pipe that nobody reads is full after a minute
+    found = there.home / "answers.jsonl"  # an unread pipe is full after a minute
     with found.open("w") as answers_file:
         searcher = there.start(
             "benchmarks.programs.searcher", source, RATE, stdin=subprocess.PIPE, stdout=answers_file
@@ -147,7 +147,7 @@ def searches(there: Site, rows: list[dict[str, Any]], number: int) -> int:
         "after": [a for a in answers if a["at"] >= ended],
     }
     for name, some in parts.items():
-        shown(name, some)
+        print_latencies(name, some)
     errors = [a["error"] for a in answers if a["error"]]
     print("\n".join(sorted(set(errors))[:5]), end="\n" if errors else "")
     mixed = sum(len(a.get("bundles", ())) > 1 for a in answers)
@@ -155,7 +155,7 @@ def searches(there: Site, rows: list[dict[str, Any]], number: int) -> int:
     return len(errors) + mixed + (running.returncode or 0)
 
 
-def shown(name: str, answers: list[dict[str, Any]]) -> None:
+def print_latencies(name: str, answers: list[dict[str, Any]]) -> None:
     times = np.array([a["ms"] for a in answers])
     known = [a["found"] for a in answers if a["mode"] == "meaning" and not a["error"]]
     errors = sum(bool(a["error"]) for a in answers)
@@ -165,29 +165,29 @@ def shown(name: str, answers: list[dict[str, Any]]) -> None:
     )
 
 
-# -- meanwhile -----------------------------------------------------------------------------------------------
+# -- writes --------------------------------------------------------------------------------------------------
 
 
-def meanwhile(there: Site, rows: list[dict[str, Any]], number: int) -> int:
+def writes(there: Site, rows: list[dict[str, Any]], number: int) -> int:
     """A third of the documents is added, a fifteenth changed, a thirtieth deleted."""
     indexed(there, rows[:number])
     running = there.retrain()
-    while not any(one["state"] == "unfinished" for one in there.told("generations")):
+    while not any(one["state"] == "unfinished" for one in there.output_of("generations")):
         time.sleep(1)  # until the next generation is being built
     kept = rows[number // 30 : number]
     changed = [{**row, "text": row["text"] + " One more sentence."} for row in kept[: number // 15]]
-    wanted = [*changed, *kept[number // 15 :], *rows[number : number + number // 3]]
-    indexed(there, wanted)
+    expected = [*changed, *kept[number // 15 :], *rows[number : number + number // 3]]
+    indexed(there, expected)
     output, _ = running.communicate()
     print(f"retrain    {json.loads(output)['verdict']}")
-    return differences(there, wanted, json.loads(output)["bundle"])
+    return differences(there, expected, json.loads(output)["bundle"])
 
 
-def differences(there: Site, wanted: list[dict[str, Any]], bundle: str) -> int:
+def differences(there: Site, expected: list[dict[str, Any]], bundle: str) -> int:
     """How many documents are missing, too many, of another text, or not mined by the live encoder."""
     from indexer.collection import Collection
 
-    texts = {row["id"]: row["text"] for row in wanted}
+    texts = {row["id"]: row["text"] for row in expected}
     with Collection.open(home=there.home, engine=there.engine) as collection:
         stored = {one.document.id: one for one in collection.documents()}
     missing, many = len(texts.keys() - stored.keys()), len(stored.keys() - texts.keys())
@@ -244,12 +244,12 @@ def kills(there: Site, rows: list[dict[str, Any]], number: int) -> int:
 def nights(there: Site, rows: list[dict[str, Any]], number: int) -> int:
     """Which topic ids live on. One that has retired must not come back for another topic."""
     indexed(there, rows[:number])
-    live = {topic["id"]: topic["label"] for topic in there.told("topics")}
+    live = {topic["id"]: topic["label"] for topic in there.output_of("topics")}
     ever, retired = set(live), set()
     for night in range(1, 4):
         indexed(there, rows[: number + night * number // 10])
         report = json.loads(there.retrain().communicate()[0])
-        now = {topic["id"]: topic["label"] for topic in there.told("topics")}
+        now = {topic["id"]: topic["label"] for topic in there.output_of("topics")}
         kept, born = live.keys() & now.keys(), now.keys() - live.keys()
         print(
             f"night {night}: {report['verdict']}; {len(kept)} of {len(live)} ids kept, {len(born)} new: "
@@ -262,11 +262,11 @@ def nights(there: Site, rows: list[dict[str, Any]], number: int) -> int:
         ever |= now.keys()
         live = now
     for id_ in sorted(retired):
-        print(f"{id_}: {there.told('topics', 'show', id_)['id']}")
+        print(f"{id_}: {there.output_of('topics', 'show', id_)['id']}")
     return 0
 
 
-PARTS = {"searches": searches, "meanwhile": meanwhile, "kills": kills, "nights": nights}
+PARTS = {"searches": searches, "writes": writes, "kills": kills, "nights": nights}
 
 if __name__ == "__main__":
     main()

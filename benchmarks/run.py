@@ -3,7 +3,7 @@
     python -m benchmarks.run --json results.json
     python -m benchmarks.run --only growth --data abstracts.jsonl.gz --sizes 600,5000,50000
 
-Each program runs in a process of its own; times are of the whole process unless a column says otherwise.
+Each program runs in a separate process; times are of the whole process unless a column says otherwise.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def _options() -> argparse.Namespace:
         "--sizes", type=_sizes, default=[600], help="documents; comparisons take the first of them"
     )
     parser.add_argument("--only", type=_parts, default=PARTS, help=f"some of {','.join(PARTS)}")
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each comparison; medians are shown")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each comparison; medians are printed")
     parser.add_argument(
-        "--topics", default="", help="asked of BERTopic and of the indexer; else as they like"
+        "--topics", default="", help="requested of BERTopic and of the indexer; default: each decides"
     )
     parser.add_argument("--threads", type=int, default=physical_cores(), help="for every program")
     parser.add_argument("--gpu", action="store_true", help="let every program see the GPU")

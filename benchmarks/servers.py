@@ -1,6 +1,6 @@
 """Elasticsearch, PostgreSQL and Redis for benchmarks of workers: those of the tests, each of which can be stopped.
 
-Elasticsearch is 9.2 unless another is asked for: before Java 21 it multiplies vectors one number at a time, and builds
+Elasticsearch is 9.2 by default: before Java 21 it multiplies vectors one number at a time, and builds
 their graphs several times slower.
 
 They are started as `tests/services` says: programs of this machine, and Elasticsearch by Maven.

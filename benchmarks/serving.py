@@ -79,7 +79,7 @@ def address(path: str, query: str, mode: str) -> str:
 
 @contextmanager
 def serving(arguments: argparse.Namespace) -> Iterator[int]:
-    """A server in a process of its own; yields its port."""
+    """A server in a separate process; yields its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -121,12 +121,14 @@ def ask(connection: HTTPConnection, path: str) -> tuple[int, int]:
 
 def measured(port: int, paths: Sequence[str], requests: int) -> Row:
     """Times of requests by several clients at once."""
-    asked = [paths[at % len(paths)] for at in range(requests)]
+    requested = [paths[at % len(paths)] for at in range(requests)]
     with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(lambda path: timed(port, [path]), asked[:WARM]))
+        list(pool.map(lambda path: timed(port, [path]), requested[:WARM]))
         start = time.perf_counter()
         times = [
-            t for some in pool.map(lambda at: timed(port, asked[at::CLIENTS]), range(CLIENTS)) for t in some
+            t
+            for some in pool.map(lambda at: timed(port, requested[at::CLIENTS]), range(CLIENTS))
+            for t in some
         ]
         seconds = time.perf_counter() - start
     p50, p99 = 1000 * np.percentile(times, [50, 99])

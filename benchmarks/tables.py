@@ -1,11 +1,11 @@
-"""Measure every table that the data at hand allows, untrained and trained side by side, and write docs/results.md.
+"""Measure every table for which there is data, with the untrained and the trained encoder, and write docs/results.md.
 
     python -m benchmarks.tables --data DIR
     python -m benchmarks.tables --data DIR --only entities,texts --trainings 3
 
-Files are known by their names (those of `TASKS`); whatever is not there is left out. Each measurement is one
-`indexer evaluate … --json` in a process of its own. Its answer is kept in build/tables, under a hash of the code and of
-the command: stopped, the same call goes on, and what has not changed is not measured again.
+Files are found by the names in `TASKS`; missing ones are left out. Each measurement is one `indexer evaluate … --json`
+in a separate process. Its output is kept in build/tables, under a hash of the code and of the command: an interrupted
+call resumes, and unchanged measurements are not repeated.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ BUILD = ROOT / "build" / "tables"
 CODE = ("indexer", "models", "trainer")
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 UNTRAINED, TRAINED = "minilm-base", "minilm-phrases"
-GENERAL = ("medical_abstracts", "sotu_paragraphs")  # the other lessons when adapting
-
+GENERAL = ("medical_abstracts", "sotu_paragraphs")  # the other training texts when adapting
 
 F1 = ("f1@5", "f1@10", "f1@15")
-APART = ("present_f1@5", "present_f1@m", "absent_f1@5", "absent_f1@m", "absent_recall@50")
+SEPARATE = ("present_f1@5", "present_f1@m", "absent_f1@5", "absent_f1@m", "absent_recall@50")
 TOPICS = ("nmi", "npmi", "npmi_words", "cosine", "diversity", "intrusion", "tf_idf", "without_topic")
 
 
@@ -44,11 +43,12 @@ class Measurement:
     Attributes:
         file: The beginning of its name.
         validate: The beginning of the name of a file for ``--validate``.
-        columns: Metrics to show; all where empty.
+        published: The set whose published figures are shown, as for ``--published``: the file is that set; empty: none.
+        columns: Metrics of the table; all where empty.
         also: The option that names further bundles for this table; empty: none.
-        finders: Other ways to find topics, a row of each with the last encoder.
+        finders: Other topic models, a row of each with the last encoder.
         adapted: The encoder that is adapted to the file, without labels, and measured too; empty: none.
-        general: Whether other texts are lessons too.
+        general: Whether it is adapted to the `GENERAL` texts too.
         training: Options of that training.
     """
 
@@ -56,6 +56,7 @@ class Measurement:
     file: str
     options: tuple[str, ...] = ()
     validate: str = ""
+    published: str = ""
     columns: tuple[str, ...] = ()
     also: str = ""
     finders: tuple[str, ...] = ()
@@ -65,27 +66,35 @@ class Measurement:
 
     @property
     def heading(self) -> str:
-        """Of its table; no other has the same."""
-        apart = ", in the text and not in it" if self.columns == APART else ""
-        return f"{self.task}: {self.file.strip('.')}{apart}"
+        """The unique heading of its table."""
+        separate = ", in the text and not in it" if self.columns == SEPARATE else ""
+        return f"{self.task}: {self.file.strip('.')}{separate}"
 
 
 TASKS = (
-    Measurement("entities", "wnut2017", adapted=TRAINED, general=True),
-    Measurement("entities", "bc5cdr", adapted=TRAINED, general=True),
-    Measurement("keyphrases", "inspec_test", validate="inspec_valid", columns=F1),
-    Measurement("keyphrases", "semeval2017", validate="inspec_valid", columns=F1),
-    Measurement("keyphrases", "semeval2010_full", validate="inspec_valid", columns=F1),
-    Measurement("keyphrases", "krapivin", validate="inspec_valid", columns=F1),
-    *(
-        Measurement("keyphrases", file, ("--protocol", "simckp"), columns=APART, also="rankers")
-        for file in ("inspec_test", "krapivin", "kp20k_test")
+    Measurement("entities", "wnut2017", published="wnut2017", adapted=TRAINED, general=True),
+    Measurement("entities", "bc5cdr", published="bc5cdr", adapted=TRAINED, general=True),
+    Measurement("keyphrases", "inspec_test", published="inspec", validate="inspec_valid", columns=F1),
+    Measurement("keyphrases", "semeval2017", published="semeval2017", validate="inspec_valid", columns=F1),
+    Measurement(
+        "keyphrases", "semeval2010_full", published="semeval2010", validate="inspec_valid", columns=F1
     ),
-    Measurement("phrases", "bird", also="alone"),
-    Measurement("phrases", "ppdb_filtered", also="alone"),
-    Measurement("phrases", "ppdb.", also="alone"),
-    Measurement("texts", "stackoverflow", adapted=UNTRAINED, training=("--own-layers",)),
-    Measurement("texts", "googlenews_ts", adapted=UNTRAINED, training=("--own-layers",)),
+    Measurement("keyphrases", "krapivin", published="krapivin", validate="inspec_valid", columns=F1),
+    *(
+        Measurement(
+            "keyphrases", file, ("--protocol", "simckp"), published=name, columns=SEPARATE, also="rankers"
+        )
+        for file, name in (("inspec_test", "inspec"), ("krapivin", "krapivin"), ("kp20k_test", "kp20k"))
+    ),
+    Measurement("phrases", "bird", published="bird", also="alone"),
+    Measurement("phrases", "ppdb_filtered", published="ppdb_filtered", also="alone"),
+    Measurement("phrases", "ppdb.", published="ppdb", also="alone"),
+    Measurement(
+        "texts", "stackoverflow", published="stackoverflow", adapted=UNTRAINED, training=("--own-layers",)
+    ),
+    Measurement(
+        "texts", "googlenews_ts", published="googlenews", adapted=UNTRAINED, training=("--own-layers",)
+    ),
     Measurement(
         "topics", "arxiv_sample600", ("--topics", "10"), columns=TOPICS, finders=("pntm:10", "documents:10")
     ),
@@ -112,7 +121,7 @@ def main() -> None:
 
 
 def _put(one: Measurement, table: str) -> None:
-    """Write a table into the page, in the order of `TASKS`; all others stay as they are."""
+    """Write a table into the page, in the order of `TASKS`; the others do not change."""
     page = RESULTS.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     inside, _, after = rest.partition(END)
@@ -129,12 +138,12 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder; files are found below it by name")
+    parser.add_argument("--data", type=Path, required=True, help="folder in which files are found by name")
     parser.add_argument(
         "--only",
         type=lambda text: text.split(","),
         default=[""],
-        help="tables whose heading has one of these in it; the others stay as they are",
+        help="only tables whose heading contains one of these",
     )
     parser.add_argument(
         "--bundles", type=lambda text: text.split(","), default=[UNTRAINED, TRAINED], help="of every table"
@@ -154,7 +163,7 @@ def _options() -> argparse.Namespace:
 
 
 def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
-    """The table of one file as Markdown; nothing where the file is missing."""
+    """The table of one file as Markdown; none where the file is missing."""
     data = _find(options.data, one.file)
     if data is None:
         print(f"{one.task} {one.file}: not in {options.data}", file=sys.stderr)
@@ -162,13 +171,23 @@ def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
     validation = _find(options.data, one.validate) if one.validate else None
     more = ["--validate", str(validation)] if validation else []
     bundles = [*options.bundles, *(getattr(options, one.also) if one.also else ())]
+    if one.published:
+        more += ["--published", one.published]
     answers = {bundle: _evaluate(one, data, bundle, more, options.home) for bundle in dict.fromkeys(bundles)}
     last = bundles[-1]
-    for finder in one.finders:  # the last one of the same options counts
+    for finder in one.finders:  # the last of two equal options counts
         answer = _evaluate(one, data, last, [*more, "--topics", finder], options.home)
         answers[last]["rows"][f"indexer, {finder}"] = answer["rows"]["indexer"]
     if one.adapted and options.trainings:
-        more = ["--adapt", str(options.trainings), "--steps", str(options.steps), *one.training]
+        more = [
+            "--published",
+            one.published,
+            "--adapt",
+            str(options.trainings),
+            "--steps",
+            str(options.steps),
+        ]
+        more += one.training
         if one.general:
             general = [found for name in GENERAL if (found := _find(options.data, name))]
             more += [part for path in general for part in ("--corpus", str(path))]
@@ -184,7 +203,7 @@ def _find(folder: Path, name: str) -> Path | None:
 
 
 def _evaluate(one: Measurement, data: Path, bundle: str, more: Sequence[str], home: Path) -> dict[str, Any]:
-    """One measurement, or what is kept of it."""
+    """The output of one measurement, from build/tables where it is there."""
     command = ["evaluate", one.task, "--data", str(data), *one.options, *more, "--bundle", bundle, "--json"]
     kept = BUILD / f"{one.task}-{one.file.strip('.')}-{_hash([_code(), data.stat().st_mtime, *command])}.json"
     if not kept.exists():
@@ -202,13 +221,13 @@ def _evaluate(one: Measurement, data: Path, bundle: str, more: Sequence[str], ho
 
 
 def _code() -> str:
-    """Changes with the program."""
+    """A hash of the program."""
     files = [path for part in CODE for path in sorted((ROOT / part).rglob("*")) if path.is_file()]
     return _hash([path.read_bytes() for path in files if path.suffix in (".py", ".json", ".safetensors")])
 
 
-def _hash(said: Sequence[object]) -> str:
-    return hashlib.sha256(repr(said).encode()).hexdigest()[:12]
+def _hash(parts: Sequence[object]) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) -> str:
@@ -217,14 +236,15 @@ def _rendered(one: Measurement, data: Path, answers: dict[str, dict[str, Any]]) 
     rows: list[dict[str, str]] = []
     for bundle, answer in answers.items():
         for name, figures in answer["rows"].items():
-            shown = {m: _cell(figures[m], digits) for m in one.columns or figures if m in figures}
-            rows.append({"encoder": bundle, "": name, **shown})
+            cells = {m: _cell(figures[m], digits) for m in one.columns or figures if m in figures}
+            rows.append({"encoder": bundle, "": name, **cells})
     for name, figures in first["published"].items():
         rows.append({"encoder": "published", "": name, **{m: f"{v:.{digits}f}" for m, v in figures.items()}})
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [columns, ["---"] * len(columns), *([row.get(key, "") for key in columns] for row in rows)]
-    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options])
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    published = ["--published", one.published] if one.published else []
+    command = " ".join(["indexer evaluate", one.task, "--data", data.name, *one.options, *published])
     day = min(answer["day"] for answer in answers.values())
     measured = f"Measured {day}: {cpu_model()}, {physical_cores()} cores."
     return f"`{command}`. Protocol: {first['protocol']}. {measured}\n\n{body}"

@@ -1,4 +1,4 @@
-"""What `indexer topics refit --topics …` does in a home that is indexed: topics, labels, keyphrases and phrases anew."""
+"""What `indexer topics refit --topics …` does in a home that is indexed: topics, labels, keyphrases and phrases again."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 searcher.py SAMPLE RATE     settings come from the environment (INDEXER_…)
 
-Words, meaning and both in turn, over one `Collection` that stays open. A title is asked for, so its own document should
+Words, meaning and both in turn, over one `Collection` that stays open. The query is a title, so its own document should
 be among the first ten: by meaning it is not when the query's vector and the documents' are of different encoders.
 """
 
@@ -23,12 +23,12 @@ def main(sample: str, rate: str) -> None:
     with Collection.open() as collection:
         for mode, (id_, title) in zip(cycle(("words", "meaning", "both")), cycle(titles)):
             due = time.monotonic() + 1 / float(rate)
-            print(json.dumps(asked(collection, mode, id_, title)), flush=True)
+            print(json.dumps(search(collection, mode, id_, title)), flush=True)
             if select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))[0]:
                 return
 
 
-def asked(collection: Collection, mode: str, id_: str, title: str) -> dict[str, object]:
+def search(collection: Collection, mode: str, id_: str, title: str) -> dict[str, object]:
     """One search as a page shows it: ten hits, their keyphrases and topics, facets over all."""
     start, answer = time.perf_counter(), {"at": time.time(), "mode": mode, "error": ""}
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.evaluate.shared import data_option, limit_option
+from indexer.cli.evaluate import data_option, limit_option
 from indexer.cli.options import TopicsParam
 from indexer.cli.output import (
     bold,
@@ -22,7 +22,7 @@ from indexer.export import serialize
 from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
-    from trainer.evaluation.choices import ChoiceResult
+    from trainer.evaluation.documents import ChoiceResult
 
 KEYPHRASES, ABSENT = 5, 3  # of each document: in its text, and not in it
 
@@ -61,8 +61,7 @@ def compare(
       indexer compare --data articles.jsonl --topics clusters:10 --topics documents:10 --with minilm-base
     """
     from indexer.topics.models.registry import TOPIC_MODELS
-    from trainer.evaluation.choices import outcomes
-    from trainer.evaluation.documents import read_documents
+    from trainer.evaluation.documents import outcomes, read_documents
 
     settings = app.settings()
     documents = read_documents(data, limit)

@@ -41,3 +41,22 @@ def test_a_bad_line_is_one_sentence(run, home, tmp_path, write, task):
     assert result.exit_code == 1
     assert "data.jsonl:1: " in result.stderr
     assert run("evaluate", task, home=home).exit_code == 2
+
+
+def test_published_figures_are_named_explicitly(run, home, tmp_path, write):
+    data = write(tmp_path / "agnews.jsonl", TEXTS)
+    assert "(published" not in run("evaluate", "texts", "--data", data, home=home).stdout
+    shown = run("evaluate", "texts", "--data", data, "--published", "trec", home=home).stdout
+    assert shown.splitlines()[-1].split() == ["HS-GC", "(published", "for", "trec)", "0.433", "0.157"]
+    wrong = run("evaluate", "texts", "--data", data, "--published", "mine", home=home)
+    assert wrong.exit_code == 2
+    assert "agnews" in wrong.stderr
+    sampled = run("evaluate", "texts", "--data", data, "--published", "trec", "--limit", "4", home=home)
+    assert "are of the whole set" in sampled.stderr
+
+
+def test_one_label_is_one_sentence(run, home, tmp_path, write):
+    data = write(tmp_path / "data.jsonl", [{"text": "a b", "label": 1}, {"text": "c d", "label": 1}])
+    result = run("evaluate", "texts", "--data", data, home=home)
+    assert result.exit_code == 1
+    assert "data.jsonl: every label is '1'; clusters are compared with two or more." in result.stderr

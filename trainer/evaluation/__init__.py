@@ -1,1 +1,1 @@
-"""Tables that compare what this program does with what was published, one file per table."""
+"""Evaluation of encoders, topics and search in tables with published figures, one file per task."""

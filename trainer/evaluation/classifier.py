@@ -1,4 +1,4 @@
-"""Is a pair of vectors a pair of paraphrases? Small classifiers, trained on one part, chosen on another."""
+"""Small classifiers of pairs of vectors as paraphrases or not, trained on one part, chosen on another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pairs:
 
     Attributes:
         a, b: float32 [n, dims], unit length.
-        label: int [n], 1 = they mean the same, 0 = they do not.
+        label: int [n], 1 = paraphrases, 0 = not.
     """
 
     a: Floats
@@ -43,7 +43,7 @@ class Pairs:
 
     @property
     def both(self) -> Floats:
-        """Both vectors side by side: float32 [n, 2 dims]."""
+        """Both vectors, concatenated: float32 [n, 2 dims]."""
         return np.hstack([self.a, self.b])
 
     @property
@@ -53,22 +53,22 @@ class Pairs:
 
 
 def by_threshold(parts: Mapping[str, Pairs]) -> float:
-    """Accuracy on ``test`` when a pair is a paraphrase from a cosine on: the best one on ``train``. 0 to 1."""
+    """Accuracy on ``test``, 0 to 1, of the cosine threshold that is best on ``train``."""
     threshold = best_threshold(parts["train"].cosine, parts["train"].label)
     return float(np.mean((parts["test"].cosine >= threshold) == parts["test"].label))
 
 
 def best_threshold(cosines: Floats, label: NDArray[np.intp]) -> float:
-    """The cosine from which on calling everything 1 is most often right, in the middle of a gap.
+    """The cosine threshold with the highest accuracy, in the middle of a gap.
 
     Args:
         cosines: float [n]. label: int [n], 0 or 1.
     """
     order = np.argsort(-cosines, kind="stable")
     ranked = cosines[order].astype(np.float64)
-    gained = np.r_[0, np.cumsum(2 * label[order] - 1)]  # [n + 1]: with so many called 1
+    gained = np.r_[0, np.cumsum(2 * label[order] - 1)]  # [n + 1]: with the first 0 to n predicted as 1
     edges = np.r_[ranked[0] + 1, (ranked[1:] + ranked[:-1]) / 2, ranked[-1] - 1]
-    possible = np.r_[True, ranked[1:] < ranked[:-1], True]  # equal cosines cannot be parted
+    possible = np.r_[True, ranked[1:] < ranked[:-1], True]  # equal cosines cannot be separated
     return float(edges[np.argmax(np.where(possible, gained, gained.min() - 1))])
 
 
@@ -81,7 +81,7 @@ def as_published(parts: Mapping[str, Pairs], seeds: Sequence[int]) -> list[float
 def by_classifier(parts: Mapping[str, Pairs], seeds: Sequence[int]) -> list[float]:
     """Accuracy on ``test`` of the classifier on `Pairs.features` that is best on ``dev``, 0 to 1.
 
-    Tried are logistic regression, which has no seed, and a network with one hidden layer, after each of its epochs.
+    The candidates are logistic regression, which has no seed, and a network with one hidden layer after each epoch.
     """
     spaces = _scaled({name: part.features for name, part in parts.items()})
     regressions = list(_regressions(spaces, parts))
@@ -89,7 +89,7 @@ def by_classifier(parts: Mapping[str, Pairs], seeds: Sequence[int]) -> list[floa
 
 
 def _best(tried: Iterable[Accuracies]) -> float:
-    """The test accuracy that stands beside the highest dev accuracy, the first of equals."""
+    """The test accuracy of the highest dev accuracy, the first of equals."""
     return max(tried, key=lambda accuracies: accuracies[0])[1]
 
 
@@ -105,7 +105,7 @@ def _regressions(spaces: Mapping[str, Floats], parts: Mapping[str, Pairs]) -> It
 def _network(
     spaces: Mapping[str, Floats], parts: Mapping[str, Pairs], seed: int, *, decay: float
 ) -> Iterator[Accuracies]:
-    """After each epoch, until dev has not become better for a while."""
+    """Accuracies after each epoch, until dev has not improved for `PATIENCE` epochs."""
     from sklearn.neural_network import MLPClassifier
 
     rows = len(spaces["train"])
@@ -123,10 +123,11 @@ def _network(
 
 
 def _scaled(spaces: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Every column with mean 0 and deviation 1 on train."""
-    mean = spaces["train"].mean(axis=0)
-    deviation = np.maximum(spaces["train"].std(axis=0), 1e-6)
-    return {name: (space - mean) / deviation for name, space in spaces.items()}
+    """The spaces, each column scaled to mean 0 and deviation 1 on train."""
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(spaces["train"])
+    return {name: scaler.transform(space) for name, space in spaces.items()}
 
 
 def _accuracies(model: Any, spaces: Mapping[str, Floats], parts: Mapping[str, Pairs]) -> Accuracies:

@@ -1,16 +1,16 @@
-"""`indexer evaluate entities`: do mentions of one kind of entity lie together? (UCTopic, ACL 2022, section 4.2.)
+"""`indexer evaluate entities`: do mentions of one kind of entity cluster together? (UCTopic, ACL 2022, section 4.2.)
 
 Each mention has a vector in its sentence; the vectors are clustered into as many clusters as there are kinds, and the
-clusters are compared with the kinds. Four rows, all from the same vectors: K-means, as published, and a Gaussian
-mixture (`trainer.evaluation.mixture`), each on the vectors as they are and smoothed over the mentions of a phrase and
-the phrases named side by side with it, short forms standing for their long forms (`indexer.text.linking`).
+clusters are compared with the kinds. Four rows, all from the same vectors: K-means, as published, and a mixture of
+Gaussians, each on the vectors as they are and smoothed over phrases (`trainer.evaluation.smoothing`). Indexing uses
+neither mixture nor smoothing: the rows with them show what the vectors hold, not what topics of a collection score.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,47 +20,20 @@ from numpy.typing import NDArray
 from indexer.common import Floats, batches
 from indexer.protocols import Encoder, Progress, Window, no_progress
 from indexer.text import normal_form
-from indexer.text.linking import (
-    Related,
-    coordinated,
-    short_forms,
-    smoothed,
-)
-from trainer.evaluation.clustering import Clusters, kmeans, numbered, scored
+from indexer.text.linking import coordinated, short_forms
+from trainer.evaluation.clustering import Clusters, ground_truth, kmeans, mixture, scored
 from trainer.evaluation.lines import Line, read_lines
-from trainer.evaluation.mixture import fit_mixture
-from trainer.evaluation.table import Published, Table, known
+from trainer.evaluation.published import published_for
+from trainer.evaluation.smoothing import Related, smoothed
+from trainer.evaluation.table import Table
 
 CHUNK = 512  # windows encoded at once
 MAIN = "mixture, smoothed"
 PROTOCOL = (
     "true number of clusters; accuracy by the Hungarian method, NMI by the arithmetic mean; every row on the same "
-    "vectors, of mentions in their sentences; labels only score (those of UCTopic with CCL chose its epoch too)"
+    "vectors, of mentions in their sentences; labels only score (those of UCTopic with CCL chose its epoch too); mixture "
+    "and smoothing belong to this evaluation, indexing does not use them"
 )
-
-# ACC and NMI, 0 to 1. UCTopic is LUKE-base, pre-trained on 109 million pairs of Wikipedia; CCL trains it on each set.
-PUBLISHED: Mapping[str, Published] = {
-    "conll2003": {
-        "UCTopic": {"acc": 0.743, "nmi": 0.495},
-        "UCTopic without CCL": {"acc": 0.704, "nmi": 0.464},
-        "Phrase-BERT": {"acc": 0.643, "nmi": 0.297},
-    },
-    "bc5cdr": {
-        "UCTopic": {"acc": 0.981, "nmi": 0.865},
-        "UCTopic without CCL": {"acc": 0.977, "nmi": 0.846},
-        "Phrase-BERT": {"acc": 0.918, "nmi": 0.617},
-    },
-    "movie": {
-        "UCTopic": {"acc": 0.942, "nmi": 0.661},
-        "UCTopic without CCL": {"acc": 0.845, "nmi": 0.439},
-        "Phrase-BERT": {"acc": 0.916, "nmi": 0.575},
-    },
-    "wnut": {
-        "UCTopic": {"acc": 0.521, "nmi": 0.314},
-        "UCTopic without CCL": {"acc": 0.509, "nmi": 0.287},
-        "Phrase-BERT": {"acc": 0.452, "nmi": 0.241},
-    },
-}
 
 _WORD = re.compile(r"\S+")
 
@@ -82,32 +55,35 @@ def evaluate_entities(
     encoders: Sequence[Encoder],
     seeds: Sequence[int] = range(5),
     limit: int | None = None,
+    published: str = "",
     progress: Progress = no_progress,
 ) -> Table:
     """Cluster the mentions of a file and compare the clusters with their labels.
 
     Args:
         path: JSON Lines (.gz or not) with ``sentence``, ``start``, ``end``, ``phrase`` and ``label``.
-        encoders: One row has the mean over all of them, as for an encoder that was trained with several seeds.
+        encoders: Each row is the mean over all of them, as for an encoder that was trained with several seeds.
         seeds: One clustering each.
-        limit: Only the first so many mentions.
+        limit: Number of mentions of a sample; those of one sentence are sampled together.
+        published: Name of the set in `trainer.evaluation.published`; empty for no published rows.
 
     Raises:
-        InputError: A line is not such an object.
+        InputError: A line is not such an object, or there is one label only.
     """
-    mentions = read_lines(path, _entity, limit)
-    gold = numbered([mention.label for mention in mentions])
-    kinds = int(gold.max()) + 1
+    figures = published_for("entities", published, limit=limit)
+    mentions = read_lines(path, _entity, limit, key="sentence")
+    labels = ground_truth(path, [mention.label for mention in mentions])
+    kinds = int(labels.max()) + 1
     phrase, related = phrases_and_relations(mentions)
     encoded = [encode_mentions(encoder, mentions, progress) for encoder in encoders]
     spaces = {
         "": [vectors for vectors, _ in encoded],
         ", smoothed": [smoothed(vectors, phrase, related) for vectors, _ in encoded],
     }
-    methods: dict[str, Callable[[Floats, int, int], Clusters]] = {"K-means": kmeans, "mixture": _mixture}
+    methods: dict[str, Callable[[Floats, int, int], Clusters]] = {"K-means": kmeans, "mixture": mixture}
     rows = {
         method + space: scored(
-            gold, [cluster(points, kinds, seed) for points in spaces[space] for seed in seeds]
+            labels, [cluster(points, kinds, seed) for points in spaces[space] for seed in seeds]
         )
         for method, cluster in methods.items()
         for space in spaces
@@ -121,7 +97,8 @@ def evaluate_entities(
         seeds=seeds,
         rows=rows,
         main=MAIN,
-        published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
+        published=figures,
+        published_set=published,
         more={
             "phrases": int(phrase.max()) + 1,
             "links": len(related.linked),
@@ -129,10 +106,6 @@ def evaluate_entities(
             "cut_windows": encoded[0][1],
         },
     )
-
-
-def _mixture(vectors: Floats, number: int, seed: int) -> Clusters:
-    return fit_mixture(vectors, number, seed=seed).place(vectors)
 
 
 def _entity(line: Line) -> Entity:
@@ -150,7 +123,7 @@ def _entity(line: Line) -> Entity:
 
 
 def phrases_and_relations(mentions: Sequence[Entity]) -> tuple[NDArray[np.intp], Related]:
-    """The phrase of each mention, by normal form: int [n]; and what the sentences say of these phrases."""
+    """The phrase of each mention, by normal form: int [n]; and the relations of these phrases."""
     order: dict[str, int] = {}
     surfaces = [mention.sentence[mention.start : mention.end] for mention in mentions]
     phrase = np.array([order.setdefault(normal_form(text) or text, len(order)) for text in surfaces], np.intp)
@@ -212,12 +185,12 @@ def _by_sentence(mentions: Sequence[Entity]) -> dict[str, list[int]]:
 
 
 def _around(encoder: Encoder, mention: Entity) -> Window:
-    """A window of whole words around a mention, as wide as it may be, with as many on either side as there are."""
+    """The widest window of whole words around a mention, with equally many words on either side where possible."""
     words = [match.span() for match in _WORD.finditer(mention.sentence)]
     inside = [i for i, (start, end) in enumerate(words) if start < mention.end and end > mention.start]
 
     def within(distance: int) -> tuple[int, int]:
-        """Offsets of the text that is so many words away at most."""
+        """Offsets of the text up to `distance` words away."""
         first, last = max(inside[0] - distance, 0), min(inside[-1] + distance, len(words) - 1)
         return words[first][0], words[last][1]
 
@@ -227,6 +200,6 @@ def _around(encoder: Encoder, mention: Entity) -> Window:
 
     widest = bisect_right(range(len(words)), encoder.window_tokens, key=tokens) - 1
     if widest < 0:
-        raise mention.line.wrong(f"the phrase is longer than {encoder.window_tokens} word pieces, a window.")
+        raise mention.line.wrong(f"the phrase is longer than a window of {encoder.window_tokens} tokens.")
     start, end = within(widest)
     return Window(mention.sentence[start:end], ((mention.start - start, mention.end - start),))

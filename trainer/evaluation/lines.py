@@ -1,17 +1,18 @@
-"""Data of an evaluation: JSON Lines, compressed or not. What is wrong is said with file and line."""
+"""Labelled data as JSON Lines, compressed or not. Errors name file and line."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any, TypeVar
 
+from indexer.common import shuffled
 from indexer.errors import InputError
 
 T = TypeVar("T")
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Line:
-    """One object, with where it stands. The methods give a field of the kind that is wanted, or raise InputError."""
+    """An object of a file. The methods return a field of the requested kind, or raise InputError."""
 
     where: str  # FILE:LINE
     fields: dict[str, Any]
@@ -29,65 +30,86 @@ class Line:
         return InputError(f"{self.where}: {what}")
 
     def text(self, name: str, *, empty: bool = False) -> str:
-        """A text; `empty` allows one of nothing or white space."""
-        value = self._given(name)
+        """A text; `empty` allows an empty text or white space."""
+        value = self._field(name)
         if not isinstance(value, str) or not (empty or value.strip()):
-            raise self.wrong(f'"{name}" must be a text, not {_shown(value)}.')
+            raise self.wrong(f'"{name}" must be a text, not {_excerpt(value)}.')
         return value
 
     def texts(self, name: str) -> list[str]:
         """A list of texts; the list may be empty."""
-        value = self._given(name)
+        value = self._field(name)
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(f'"{name}" must be a list of texts, not {_shown(value)}.')
+            raise self.wrong(f'"{name}" must be a list of texts, not {_excerpt(value)}.')
         return value
 
     def integer(self, name: str) -> int:
-        value = self._given(name)
+        value = self._field(name)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.wrong(f'"{name}" must be a whole number, not {_shown(value)}.')
+            raise self.wrong(f'"{name}" must be a whole number, not {_excerpt(value)}.')
         return value
 
     def number(self, name: str) -> float:
-        value = self._given(name)
+        value = self._field(name)
         if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
-            raise self.wrong(f'"{name}" must be a number, not {_shown(value)}.')
+            raise self.wrong(f'"{name}" must be a number, not {_excerpt(value)}.')
         return float(value)
 
     def name(self, name: str) -> str:
         """A label: a text or a whole number, as a text."""
-        value = self._given(name)
+        value = self._field(name)
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else self.text(name)
 
-    def _given(self, name: str) -> Any:
+    def key(self, name: str) -> str:
+        """A field as text, or the whole line where it is missing."""
+        return str(self.fields.get(name, self.fields))
+
+    def _field(self, name: str) -> Any:
         if name not in self.fields:
             raise self.wrong(f'"{name}" is missing. Found: {", ".join(self.fields) or "nothing"}.')
         return self.fields[name]
 
 
-def read_lines(path: Path, make: Callable[[Line], T], limit: int | None = None) -> list[T]:
+def sample(items: Iterable[T], limit: int | None, key: Callable[[T], str]) -> list[T]:
+    """The `limit` items with the smallest hashes of their keys, in the given order; all items where it is None.
+
+    The sample depends on the keys alone, not on the order: a file sorted by label gives documents of every label, and
+    a smaller limit gives a part of the larger sample. Items are streamed; only `limit` of them are held in memory.
+    """
+    if limit is None:
+        return list(items)
+    chosen = nsmallest(limit, enumerate(items), key=lambda pair: shuffled(key(pair[1])))
+    return [item for _, item in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def read_lines(
+    path: Path, make: Callable[[Line], T], limit: int | None = None, *, key: str = "id"
+) -> list[T]:
     """Read a file.
 
     Args:
         path: JSON Lines, compressed when the name ends in .gz.
-        make: Turns a line into what is wanted.
-        limit: Only the first so many lines.
+        make: Converts a line to an item.
+        limit: Number of lines of the sample that is read (`sample`).
+        key: The field that the sample is drawn by; the whole line where it is missing.
 
     Raises:
-        InputError: A line is not an object or not as `make` wants it, the file has no lines, or it cannot be read.
+        InputError: A line is not an object or `make` refuses it, the file has no lines, or it cannot be read.
     """
     with _numbered(path) as lines:
-        found = [make(_object(*line)) for line in islice(lines, limit)]
+        objects = (_object(*line) for line in lines)
+        chosen = objects if limit is None else sample(objects, limit, lambda line: line.key(key))
+        found = [make(line) for line in chosen]
     if not found:
         raise InputError(f"{path}: there are no lines in it.")
     return found
 
 
 def read_usable(path: Path, make: Callable[[Line], T]) -> tuple[list[T], list[str]]:
-    """Read a file that was written by hand: what cannot be used is left out, and so are empty lines.
+    """Read a file of manual examples; invalid lines and empty ones are left out.
 
     Returns:
-        What `make` made of the lines, and what is wrong with the others.
+        The items that `make` returns, and the errors of the other lines.
 
     Raises:
         InputError: The file cannot be read.
@@ -104,7 +126,7 @@ def read_usable(path: Path, make: Callable[[Line], T]) -> tuple[list[T], list[st
 
 @contextmanager
 def _numbered(path: Path) -> Iterator[Iterator[tuple[str, str]]]:
-    """Lines with where they stand, from a file that is closed in the end, also when one of them is wrong."""
+    """FILE:LINE and text of each line, from a file that is closed at the end, also when a line is invalid."""
     with closing(_lines(path)) as lines:
         yield ((f"{path}:{number}", text) for number, text in enumerate(lines, 1))
 
@@ -115,7 +137,7 @@ def _object(where: str, text: str) -> Line:
     except ValueError as error:
         raise InputError(f"{where}: this is not JSON ({error}).") from error
     if not isinstance(value, dict):
-        raise InputError(f"{where}: expected an object, found {_shown(value)}.")
+        raise InputError(f"{where}: expected an object, found {_excerpt(value)}.")
     return Line(where, value)
 
 
@@ -131,7 +153,7 @@ def _lines(path: Path) -> Generator[str, None, None]:
         raise InputError(f"{path}: this cannot be read ({error}).") from error
 
 
-def _shown(value: Any) -> str:
-    """A value as it stands in the file, cut."""
+def _excerpt(value: Any) -> str:
+    """A value as JSON, truncated."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,6 +1,6 @@
-"""`indexer evaluate phrases`: do vectors of phrases say what people say? (Phrase-BERT, EMNLP 2021, section 4.)
+"""`indexer evaluate phrases`: do vectors of phrases agree with human judgements? (Phrase-BERT, EMNLP 2021, section 4.)
 
-Three kinds of files, told apart by their first line: pairs with a score, pairs with a label, and queries with choices.
+Three kinds of files, distinguished by their first line: pairs with a score, pairs with a label, and queries with choices.
 """
 
 from __future__ import annotations
@@ -11,42 +11,34 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from indexer.common import Floats, batches
 from indexer.errors import InputError
 from indexer.protocols import Encoder, Progress, no_progress
 from trainer.evaluation.classifier import PARTS, Pairs, as_published, by_classifier, by_threshold
-from trainer.evaluation.figures import Figure, repeated
 from trainer.evaluation.lines import Line, read_lines
-from trainer.evaluation.table import Figures, Published, Table, known
+from trainer.evaluation.published import published_for
+from trainer.evaluation.table import Figure, Figures, Table, repeated
 
 CHUNK = 2_048  # phrases encoded at once
 
-SCORES = "correlation of the cosine of two phrases, each encoded alone, with the score of people; nothing was trained"
+SCORES = (
+    "correlation of the cosine of two phrases, each encoded alone, with the human score; nothing was trained"
+)
 CHOICES = "the choice with the highest cosine to the query, each encoded alone; nothing was trained"
 LABELS = (
     "accuracy on test; trained on train, chosen on dev; 'as published' is one hidden layer of 256 on both vectors, "
-    "'classifier' sees their difference and product too, 'threshold' only their cosine"
+    "'classifier' takes their difference and product too, 'threshold' only their cosine"
 )
 STRICT = "; acc: no phrase is in two parts (split_strict), acc_loose: phrases are in several parts (split)"
 
-# 0 to 1. Phrase-BERT's PPDB-filtered has 19,416 pairs, and how they were split is not known.
-PUBLISHED: Mapping[str, Published] = {
-    "turney": {"Phrase-BERT": {"acc": 0.572}, "PEARL-base": {"acc": 0.597}},
-    "bird": {"Phrase-BERT": {"pearson": 0.688}, "PEARL-base": {"pearson": 0.726}},
-    "ppdb_filtered": {"Phrase-BERT, on 19,416 pairs": {"acc": 0.680}, "PEARL-base": {"acc": 0.722}},
-    "ppdb": {"Phrase-BERT": {"acc": 0.976}},
-    "paws": {"Phrase-BERT": {"acc": 0.589}},
-}
-
-Found = tuple[str, dict[str, Figures], Sequence[int]]  # protocol, rows, the seeds that were used
+Found = tuple[str, dict[str, Figures], Sequence[int]]  # protocol, rows, the seeds used
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Two phrases, and how near people find them."""
+    """Two phrases and a human score of their similarity."""
 
     a: str
     b: str
@@ -59,7 +51,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """Two phrases, 1 when they mean the same and 0 when not, and the part that they are in, by name of the split."""
+    """Two phrases, 1 for paraphrases and 0 for others, and the part of each split that they are in."""
 
     a: str
     b: str
@@ -73,7 +65,7 @@ class LabelledPair:
 
 @dataclass(frozen=True)
 class Question:
-    """A phrase, and which of some others is nearest to it."""
+    """A phrase, other phrases, and the nearest of them."""
 
     query: str
     choices: tuple[str, ...]
@@ -111,19 +103,22 @@ def evaluate_phrases(
     encoder: Encoder,
     seeds: Sequence[int] = range(5),
     limit: int | None = None,
+    published: str = "",
     progress: Progress = no_progress,
 ) -> Table:
-    """Measure vectors of phrases by what the lines of a file hold.
+    """Measure vectors of phrases, by the kind of the lines of a file.
 
     Args:
         path: JSON Lines (.gz or not) with ``a``, ``b`` and ``score``; or ``a``, ``b``, ``label`` (0 or 1) and
             ``split`` (train, dev or test), maybe ``split_strict``; or ``query``, ``choices`` and ``answer``.
-        seeds: Of the classifiers; the other kinds depend on none.
-        limit: Only the first so many lines.
+        seeds: Of the classifiers; the other kinds depend on no seed.
+        limit: Number of lines of a sample.
+        published: Name of the set in `trainer.evaluation.published`; empty for no published rows.
 
     Raises:
         InputError: A line is none of these, or not of the kind of the first; or there are too few to measure.
     """
+    figures = published_for("phrases", published, limit=limit)
     items = read_lines(path, _Reader(), limit)
     vectors = PhraseVectors(encoder, [text for item in items for text in item.phrases], progress)
     if isinstance(items[0], Scored):
@@ -131,7 +126,7 @@ def evaluate_phrases(
     elif isinstance(items[0], LabelledPair):
         noun, found = "pairs", _labelled(path, _only(LabelledPair, items), vectors, seeds)
     else:
-        noun, found = "questions", _asked(_only(Question, items), vectors)
+        noun, found = "questions", _answered(_only(Question, items), vectors)
     protocol, rows, used = found
     return Table(
         task="phrases",
@@ -142,7 +137,8 @@ def evaluate_phrases(
         seeds=used,
         rows=rows,
         main=next(iter(rows)),
-        published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
+        published=figures,
+        published_set=published,
     )
 
 
@@ -150,13 +146,15 @@ def evaluate_phrases(
 
 
 def _scored(path: Path, pairs: Sequence[Scored], vectors: PhraseVectors) -> Found:
+    from scipy.stats import pearsonr, spearmanr
+
     cosines = np.sum(vectors.of([p.a for p in pairs]) * vectors.of([p.b for p in pairs]), axis=1)
     scores = np.array([p.score for p in pairs])
     if len(set(scores)) < 2 or len(set(cosines)) < 2:
         raise InputError(f"{path}: a correlation needs at least two pairs with different scores.")
     figures = {
-        "pearson": Figure(pearson(cosines, scores)),
-        "spearman": Figure(pearson(ranks(cosines), ranks(scores))),
+        "pearson": Figure(float(pearsonr(cosines.astype(np.float64), scores).statistic)),
+        "spearman": Figure(float(spearmanr(cosines, scores).statistic)),
     }
     return SCORES, {"cosine": figures}, ()
 
@@ -182,7 +180,7 @@ def _labelled(
     return LABELS + (STRICT if len(splits) > 1 else ""), {**rows}, seeds
 
 
-def _asked(questions: Sequence[Question], vectors: PhraseVectors) -> Found:
+def _answered(questions: Sequence[Question], vectors: PhraseVectors) -> Found:
     right = [
         question.choices[int(np.argmax(vectors.of(question.choices) @ vectors.of([question.query])[0]))]
         == question.answer
@@ -194,18 +192,6 @@ def _asked(questions: Sequence[Question], vectors: PhraseVectors) -> Found:
 def _vectors(pairs: Sequence[LabelledPair], vectors: PhraseVectors) -> Pairs:
     a, b = vectors.of([pair.a for pair in pairs]), vectors.of([pair.b for pair in pairs])
     return Pairs(a, b, np.array([pair.label for pair in pairs], np.intp))
-
-
-def pearson(x: NDArray[np.floating], y: NDArray[np.floating]) -> float:
-    """Linear correlation of two rows of numbers, -1 to 1."""
-    return float(np.corrcoef(x.astype(np.float64), y.astype(np.float64))[0, 1])
-
-
-def ranks(values: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The rank of each value from 1; equal ones share the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    found: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return found
 
 
 # -- reading ------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""`indexer evaluate search`: how well one's own documents are found, without judgments by people.
+"""`indexer evaluate search`: how well the documents of a file are found, without human judgements.
 
-The documents are indexed without their titles; the titles then serve as questions. Two kinds of query:
+The documents are indexed without their titles; the titles then serve as queries. Two kinds of query:
 
-known item  the title; the one right answer is its document
+known item  the title; the only relevant document is its own
 phrase      a phrase of two words or more: one of the document's ``keyphrases`` where it has this field, otherwise a
-            noun phrase of its title; right are all documents whose keyphrases (or title) contain it
+            noun phrase of its title; all documents whose keyphrases (or title) contain it are relevant
 
 Each is searched by words, by meaning and by both.
 """
@@ -28,8 +28,7 @@ from indexer.records import Document
 from indexer.search.results import Mode
 from trainer.evaluation.coherence import Words, occurrences, words_of
 from trainer.evaluation.documents import Miner, mine, read_documents
-from trainer.evaluation.figures import RESAMPLES, SEED, Figure, bootstrapped
-from trainer.evaluation.table import Table
+from trainer.evaluation.table import RESAMPLES, SEED, Figure, Table, bootstrapped
 
 KEYPHRASES = "keyphrases"  # the field of a document
 QUERIES = 1_000  # of each kind at most
@@ -42,12 +41,12 @@ PROTOCOL = (
     f"{QUERIES:,} queries of each kind; ± is the bootstrap over queries"
 )
 _OPERATOR = re.compile(r"(?<!\S)(AND|OR|NOT)(?!\S)")
-_SYNTAX = re.compile(r"(?<!\S)[-+]+|\*+(?!\S)")  # what would be read as an exclusion or a prefix
+_SYNTAX = re.compile(r"(?<!\S)[-+]+|\*+(?!\S)")  # parsed as an exclusion or a prefix
 
 
 @dataclass(frozen=True)
 class Query:
-    """A text to search for, and the ids of the documents that should be found."""
+    """A query text, and the ids of the relevant documents."""
 
     text: str
     relevant: frozenset[str]
@@ -61,10 +60,10 @@ def evaluate_search(
     Args:
         collection: An empty one.
         path: Anything that can be indexed; the documents must have titles, or a field ``keyphrases``.
-        limit: Only the first so many documents.
+        limit: Number of documents of a sample by id.
 
     Raises:
-        InputError: A record cannot be used, or nothing in the file can serve as a query.
+        InputError: A record is invalid, or the file has neither titles nor keyphrases.
     """
     documents = read_documents(path, limit)
     order = random.Random(SEED).sample(documents, len(documents))
@@ -120,9 +119,9 @@ def known_items(documents: Sequence[Document]) -> Iterator[Query]:
 def phrase_queries(
     documents: Sequence[Document], tagger: str, most: int = QUERIES, seed: int = SEED
 ) -> list[Query]:
-    """A query for each document in turn, until there are enough; none twice.
+    """A query for each document in turn, up to `most` distinct ones.
 
-    The documents that contain a phrase are looked for in all of `documents`.
+    The relevant documents are those among `documents` that contain the phrase.
     """
     texts: dict[Words, str] = {}
     choose = random.Random(seed)
@@ -133,12 +132,12 @@ def phrase_queries(
             texts[form] = fresh[form]
         if len(texts) == most:
             break
-    found = occurrences(texts, [_told(document) for document in documents])
+    found = occurrences(texts, [_searchable(document) for document in documents])
     return [Query(text, frozenset(documents[at].id for at in found[form])) for form, text in texts.items()]
 
 
 def _candidates(documents: Sequence[Document], tagger: str) -> Iterator[dict[Words, str]]:
-    """The phrases of each document that may become its query: normal form ► as it is written."""
+    """The phrases of each document that may become its query: normal form ► surface form."""
     from indexer.text import Preparer
 
     preparer = Preparer(tagger)
@@ -157,8 +156,8 @@ def _keyphrases(document: Document) -> list[str]:
     return given if isinstance(given, list) else []
 
 
-def _told(document: Document) -> Words:
-    """The words that a phrase is looked for in: of the keyphrases, an empty one between two; or of the title."""
+def _searchable(document: Document) -> Words:
+    """The words of the keyphrases, with an empty word between two of them; or those of the title."""
     given = _keyphrases(document)
     if not given:
         return words_of(document.title)
@@ -166,13 +165,13 @@ def _told(document: Document) -> Words:
 
 
 def without_syntax(text: str) -> str:
-    """A text as a query that means just these words."""
+    """A text as a query for its words, without query syntax."""
     words = " ".join(_SYNTAX.sub(" ", text.replace('"', " ")).split())
     return _OPERATOR.sub(lambda found: found[0].lower(), words)
 
 
 def _relevant(queries: Sequence[Query]) -> float:
-    """How many documents are right for a query, on average."""
+    """Mean number of relevant documents of a query."""
     return round(sum(len(query.relevant) for query in queries) / len(queries), 2)
 
 
@@ -183,9 +182,8 @@ def scores(found: Sequence[str], relevant: Set[str], depth: int = DEPTH) -> Mapp
     """Recall, reciprocal rank and nDCG of the first `depth` hits, each 0 to 1.
 
     Args:
-        found: Ids, best first, none twice.
-        relevant: Ids of all documents that should be found; at least one. With more than `depth` of them, recall
-            stays below 1.
+        found: Distinct ids, best first.
+        relevant: Ids of all relevant documents, at least one. With more than `depth` of them, recall stays below 1.
 
     Source: for nDCG, with gains of 0 and 1: Järvelin and Kekäläinen 2002, Cumulated gain-based evaluation of IR
     techniques.

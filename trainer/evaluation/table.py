@@ -1,19 +1,73 @@
-"""What a task finds, beside what was published: one object for programs, one table for people."""
+"""Figures with their spread, in a table with published ones: one object for programs, one text for people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from trainer.evaluation.figures import Figure
+import numpy as np
+from numpy.typing import NDArray
 
-T = TypeVar("T")
+from trainer.evaluation.published import Published
+
+SEED = 20220227
+RESAMPLES = 1_000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean, and its standard deviation over repetitions; 0 where there is nothing to repeat.
+
+    `mean` is None where nothing could be measured.
+    """
+
+    mean: float | None
+    spread: float = 0.0
+
+    def as_json(self) -> dict[str, float | None]:
+        return {"mean": None if self.mean is None else round(self.mean, 4), "spread": round(self.spread, 4)}
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return "-"
+        return f"{self.mean:.3f} ± {self.spread:.3f}" if self.spread else f"{self.mean:.3f}"
+
+
+def repeated(values: Sequence[float]) -> Figure:
+    """Mean and standard deviation of repeated measurements, each with another seed."""
+    return Figure(float(np.mean(values)), float(np.std(values))) if values else Figure(None)
+
+
+def bootstrapped(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = SEED) -> Figure:
+    """The mean of `values`; the spread is its standard deviation over resamples with replacement.
+
+    NaN, a missing value, is left out.
+
+    Source: Efron 1979, Bootstrap methods: another look at the jackknife.
+    """
+    known = np.array([value for value in values if not math.isnan(value)])
+    if not len(known):
+        return Figure(None)
+    return resampled(len(known), lambda rows: float(known[rows].mean()), resamples=resamples, seed=seed)
+
+
+def resampled(
+    size: int,
+    measure: Callable[[NDArray[np.intp]], float],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Figure:
+    """The bootstrap of a figure that is measured on `size` rows: `measure` gets int [size], the rows to measure it on."""
+    random = np.random.default_rng(seed)
+    drawn = [measure(random.integers(0, size, size)) for _ in range(resamples)]
+    spread = float(np.std(drawn)) if min(drawn) < max(drawn) else 0.0  # no rounding error of equal figures
+    return Figure(measure(np.arange(size)), spread)
 
 
 Figures = Mapping[str, Figure]  # metric ► figure
-Published = Mapping[str, Mapping[str, float]]  # name of a method ► metric ► figure
 
 
 @dataclass(frozen=True)
@@ -21,14 +75,15 @@ class Table:
     """The figures of one file.
 
     Attributes:
-        task: As on the command line.
-        size: What the file has, e.g. ``{"mentions": 3890, "labels": 6}``.
-        rows: Name of a method ► its figures; ours.
+        task: Name of the command.
+        size: Counts of the file, e.g. ``{"mentions": 3890, "labels": 6}``.
+        rows: Name of a method ► its figures, measured here.
         main: The row whose figures are the metrics of this task.
-        published: What others have reported; in the same units.
-        protocol: One sentence: what is counted and what was chosen how.
+        published: Figures that others have reported, in the same units.
+        published_set: The data set that they are of.
+        protocol: One sentence: how figures are counted and choices were made.
         seeds: Empty where nothing depends on one.
-        digits: After the point.
+        digits: After the decimal point.
         columns: Metrics that are printed; all where empty.
         more: Further facts for programs.
     """
@@ -41,6 +96,7 @@ class Table:
     rows: Mapping[str, Figures]
     main: str
     published: Published = field(default_factory=dict)
+    published_set: str = ""
     seeds: Sequence[int] = ()
     digits: int = 3
     columns: Sequence[str] = ()
@@ -56,15 +112,16 @@ class Table:
             **self.more,
             "protocol": self.protocol,
             "seeds": list(self.seeds),
-            "metrics": _plain(self.rows[self.main]),
-            "rows": {name: _plain(figures) for name, figures in self.rows.items()},
+            "metrics": _as_json(self.rows[self.main]),
+            "rows": {name: _as_json(figures) for name, figures in self.rows.items()},
             "published": {name: dict(figures) for name, figures in self.published.items()},
+            "published_set": self.published_set,
         }
 
     def render(self) -> str:
         """The table as text."""
         columns = self.columns or list(dict.fromkeys(m for figures in self.rows.values() for m in figures))
-        names = [*self.rows, *(f"{name} (published)" for name in self.published)]
+        names = [*self.rows, *(f"{name} (published for {self.published_set})" for name in self.published)]
         cells = [[self._cell(figures.get(m)) for m in columns] for figures in self.rows.values()]
         cells += [[self._cell(figures.get(m)) for m in columns] for figures in self.published.values()]
         heads = [m.upper() if len(m) <= 5 else m for m in columns]
@@ -73,8 +130,8 @@ class Table:
         size = ", ".join(f"{number:,} {noun}" for noun, number in self.size.items())
         lines = [f"{self.data}: {size}", f"Encoder: {self.bundle}", f"Protocol: {self.protocol}", ""]
         for name, row in zip(["", *names], [heads, *cells], strict=True):
-            shown = "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True))
-            lines.append(f"{name:{width}}  {shown}".rstrip())
+            line = "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True))
+            lines.append(f"{name:{width}}  {line}".rstrip())
         return "\n".join(lines)
 
     def _cell(self, value: Figure | float | None) -> str:
@@ -87,11 +144,5 @@ class Table:
         return "-" if value is None else f"{value:.{self.digits}f}{spread}"
 
 
-def _plain(figures: Figures) -> dict[str, dict[str, float | None]]:
+def _as_json(figures: Figures) -> dict[str, dict[str, float | None]]:
     return {metric: figure.as_json() for metric, figure in figures.items()}
-
-
-def known(path: Path, tables: Mapping[str, Mapping[str, T]]) -> Mapping[str, T]:
-    """What is published for a file: the first of `tables` whose key is a part of the file's name."""
-    name = path.name.lower()
-    return next((rows for word, rows in tables.items() if word in name), {})

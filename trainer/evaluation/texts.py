@@ -1,4 +1,4 @@
-"""`indexer evaluate texts`: do short texts of one label lie together? (HS-GC, section 4.4.)"""
+"""`indexer evaluate texts`: do short texts of one label cluster together? (HS-GC, section 4.4.)"""
 
 from __future__ import annotations
 
@@ -9,24 +9,16 @@ import numpy as np
 
 from indexer.common import batches
 from indexer.protocols import Encoder, Progress, no_progress
-from trainer.evaluation.clustering import Clusters, kmeans, numbered, scored
+from trainer.evaluation.clustering import Clusters, ground_truth, kmeans, scored
 from trainer.evaluation.lines import Line, read_lines
-from trainer.evaluation.table import Published, Table, known
+from trainer.evaluation.published import published_for
+from trainer.evaluation.table import Table
 
 CHUNK = 1_024  # texts encoded at once
 PROTOCOL = (
     "true number of clusters; K-means on document vectors; accuracy by the Hungarian method, NMI by the arithmetic "
     "mean; labels only score"
 )
-
-# ACC and NMI, 0 to 1. HS-GC: distilbert-nli (66 million parameters), trained on each set.
-PUBLISHED: Mapping[str, Published] = {
-    "agnews": {"HS-GC": {"acc": 0.877, "nmi": 0.669}},
-    "searchsnippets": {"HS-GC": {"acc": 0.850, "nmi": 0.682}},
-    "stackoverflow": {"HS-GC": {"acc": 0.746, "nmi": 0.671}},
-    "googlenews": {"HS-GC": {"acc": 0.881, "nmi": 0.943}},
-    "trec": {"HS-GC": {"acc": 0.433, "nmi": 0.157}},
-}
 
 
 def evaluate_texts(
@@ -36,37 +28,41 @@ def evaluate_texts(
     others: Mapping[str, Sequence[Encoder]] | None = None,
     seeds: Sequence[int] = range(5),
     limit: int | None = None,
+    published: str = "",
     progress: Progress = no_progress,
 ) -> Table:
     """Cluster the texts of a file and compare the clusters with their labels.
 
     Args:
         path: JSON Lines (.gz or not) with ``text`` and ``label``.
-        others: Further rows by their name; the last one is what this task is about. Several encoders in a row are
-            trainings with other seeds.
-        seeds: One clustering of each encoder each.
-        limit: Only the first so many texts.
+        others: Further rows by name; the last one is the main row. Several encoders in a row are trainings with other
+            seeds.
+        seeds: One clustering of each encoder per seed.
+        limit: Number of texts of a sample.
+        published: Name of the set in `trainer.evaluation.published`; empty for no published rows.
 
     Raises:
-        InputError: A line is not such an object.
+        InputError: A line is not such an object, or there is one label only.
     """
+    figures = published_for("texts", published, limit=limit)
     pairs = read_lines(path, _labelled, limit)
-    gold = numbered([label for _, label in pairs])
-    labels = int(gold.max()) + 1
+    labels = ground_truth(path, [label for _, label in pairs])
+    number = int(labels.max()) + 1
     rows = {
-        name: scored(gold, _clusterings([text for text, _ in pairs], labels, encoders, seeds, progress))
+        name: scored(labels, _clusterings([text for text, _ in pairs], number, encoders, seeds, progress))
         for name, encoders in {"K-means": [encoder], **(others or {})}.items()
     }
     return Table(
         task="texts",
         data=str(path),
-        size={"texts": len(pairs), "labels": labels},
+        size={"texts": len(pairs), "labels": number},
         bundle=encoder.bundle,
         protocol=PROTOCOL,
         seeds=seeds,
         rows=rows,
         main=[*rows][-1],
-        published=known(path, PUBLISHED) if limit is None else {},  # which is for the whole set
+        published=figures,
+        published_set=published,
     )
 
 

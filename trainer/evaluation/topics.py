@@ -1,8 +1,8 @@
-"""`indexer evaluate topics`: how good the topics of one's own documents are, with and without labels.
+"""`indexer evaluate topics`: how good the topics of a file's documents are, with and without labels.
 
-The topics are those that `indexer index` makes. What is measured of their leading phrases stands in
-`trainer.evaluation.coherence`; where the documents have a field ``label``, the agreement of a document's first topic with
-it is measured too, beside plain K-means on the document vectors with as many clusters.
+The topics are those of `indexer index`. `trainer.evaluation.coherence` measures their leading phrases; where the
+documents have a field ``label``, the agreement of a document's first topic with it is measured too, and compared with
+plain K-means on the document vectors with as many clusters.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from indexer.records import Document, MetaValue, StoredDocument, Topic, Vector
 from trainer.evaluation import coherence
 from trainer.evaluation.clustering import agreement, kmeans, numbered
 from trainer.evaluation.documents import Miner, mine, read_documents
-from trainer.evaluation.figures import RESAMPLES, SEED, Figure, bootstrapped, repeated, resampled
-from trainer.evaluation.table import Table
+from trainer.evaluation.table import RESAMPLES, SEED, Figure, Table, bootstrapped, repeated, resampled
 
 LABEL = "label"  # the field of a document that the topics are compared with
 KMEANS_SEEDS = range(5)
@@ -31,17 +30,17 @@ CHUNK = 256  # documents loaded at once
 WEAKEST = 3  # topics named below the table
 PROTOCOL = (
     f"the {coherence.LEADING} leading phrases of each topic; NPMI over whole documents; cosine and intrusion "
-    f"({coherence.TRIALS} trials a topic) by phrase vectors without context; a document without a topic is a group of "
-    f"its own for NMI; ± is the bootstrap over topics, for NMI over documents, for K-means over {len(KMEANS_SEEDS)} seeds"
+    f"({coherence.TRIALS} trials a topic) by phrase vectors without context; documents without a topic form one "
+    f"group for NMI; ± is the bootstrap over topics, for NMI over documents, for K-means over {len(KMEANS_SEEDS)} seeds"
 )
 MEANING = {
-    "npmi": ("NPMI", "leading phrases stand in the same documents; -1 to 1"),
+    "npmi": ("NPMI", "leading phrases occur in the same documents; -1 to 1"),
     "npmi_words": ("NPMI of the words", "the same of the phrases' first ten words, as for topics of words"),
-    "cosine": ("embedding coherence", "leading phrases are near in meaning; -1 to 1"),
-    "intrusion": ("intruders found", "a phrase of another topic stands out; one in six by chance"),
+    "cosine": ("embedding coherence", "leading phrases are similar; -1 to 1"),
+    "intrusion": ("intruders found", "a phrase of another topic is detected; one in six by chance"),
     "diversity": ("word diversity", "share of distinct words, all topics together"),
     "diversity_in_topic": ("word diversity in a topic", "the same of one topic at a time, mean"),
-    "tf_idf": ("tf-idf of the words", "telling words; to compare on the same documents only"),
+    "tf_idf": ("tf-idf of the words", "informative words; to compare on the same documents only"),
     "without_topic": ("without a topic", "share of the documents"),
     "nmi": ("NMI with the labels", "first topic of each document"),
 }
@@ -50,7 +49,7 @@ PLAIN = "K-means on document vectors"
 
 
 class TopicTable(Table):
-    """One figure on a line, with what it means; people read ten of them better so than side by side."""
+    """A table with one figure per line and its meaning: easier to read than ten columns."""
 
     def render(self) -> str:
         """The table as text."""
@@ -62,6 +61,11 @@ class TopicTable(Table):
         names, cells = (max(len(row[i]) for row in rows) for i in (0, 1))
         lines = [head, "", *(f"{name:{names}}  {cell:{cells}}  {text}" for name, cell, text in rows)]
         weak = sorted((t for t in self.more["by_topic"] if t["npmi"] is not None), key=lambda t: t["npmi"])
+        if self.more["labels"] == 1:
+            lines += [
+                "",
+                f"Every document has the label '{self.more['label']}': there is no agreement to measure.",
+            ]
         if len(weak) > WEAKEST:
             named = ", ".join(f"{t['label']} ({t['npmi']:.2f})" for t in weak[:WEAKEST])
             lines += ["", f"Lowest NPMI: {named}"]
@@ -72,23 +76,23 @@ def evaluate_topics(
     collection: Miner,
     path: Path,
     *,
-    asked: str | int | None = None,
+    requested: str | int | None = None,
     limit: int | None = None,
     progress: Progress = no_progress,
 ) -> TopicTable:
-    """Index a file and measure the topics that are found.
+    """Index a file and measure its topics.
 
     Args:
         collection: An empty one.
-        path: Anything that can be indexed; the field ``label`` of a document is what people say it is about.
-        asked: How topics are found, and how many; see `Collection.index`.
-        limit: Only the first so many documents.
+        path: Documents, as for `Collection.index`; the field ``label`` of a document is its true topic.
+        requested: Topic model and number of topics, as for `Collection.index`.
+        limit: Number of documents of a sample by id.
 
     Raises:
-        InputError: A record cannot be used.
+        InputError: A document cannot be indexed.
     """
     documents = read_documents(path, limit)
-    mine(collection, documents, topics=asked, progress=progress)
+    mine(collection, documents, topics=requested, progress=progress)
     progress("evaluate", 0, None)
     topics = collection.topics()
     phrases = [topic.phrases[: coherence.LEADING] for topic in topics]
@@ -111,7 +115,8 @@ def evaluate_topics(
         }
     }
     labels = [document.meta.get(LABEL) for document in documents]
-    if any(label is not None for label in labels):
+    distinct = sorted({str(label) for label in labels if label is not None})
+    if len(distinct) > 1:
         rows[OURS]["nmi"], rows[PLAIN] = _against(labels, stored, len(topics))
     return TopicTable(
         task="topics",
@@ -124,28 +129,29 @@ def evaluate_topics(
         seeds=(SEED, *(KMEANS_SEEDS if PLAIN in rows else ())),
         more={
             "resamples": RESAMPLES,
-            "asked": asked,
-            "labels": len({str(label) for label in labels if label is not None}),
+            "asked": requested,
+            "labels": len(distinct),
+            "label": distinct[0] if len(distinct) == 1 else None,
             "labelled": sum(label is not None for label in labels),
-            "by_topic": [_as_plain(topic, by_topic, at) for at, topic in enumerate(topics)],
+            "by_topic": [_as_json(topic, by_topic, at) for at, topic in enumerate(topics)],
         },
     )
 
 
 def topic_agreement(labels: Sequence[str], topics: Sequence[str | None]) -> Figure:
-    """NMI (arithmetic mean) of labels and topics, one of each for a document; None is a group of its own."""
-    gold, found = numbered(labels), numbered(["" if topic is None else topic for topic in topics])
+    """NMI (arithmetic mean) of labels and topics, one of each per document; None is a separate group."""
+    truth, found = numbered(labels), numbered(["" if topic is None else topic for topic in topics])
 
     def measure(rows: NDArray[np.intp]) -> float:
-        return agreement(gold[rows], found[rows])
+        return agreement(truth[rows], found[rows])
 
-    return resampled(len(gold), measure, resamples=NMI_RESAMPLES)
+    return resampled(len(truth), measure, resamples=NMI_RESAMPLES)
 
 
 def _against(
     labels: Sequence[MetaValue | None], stored: Sequence[StoredDocument], topics: int
 ) -> tuple[Figure, dict[str, Figure]]:
-    """Agreement of the documents that have a label: of their first topics, and of K-means with as many clusters."""
+    """Agreement of the labelled documents' first topics with their labels, and of K-means with as many clusters."""
     known: list[str] = []
     first: list[str | None] = []
     vectors: list[Vector] = []
@@ -154,9 +160,9 @@ def _against(
             known.append(str(label))
             first.append(document.topics[0].topic_id if document.topics else None)
             vectors.append(document.vector)
-    gold, points = numbered(known), np.stack(vectors)
+    truth, points = numbered(known), np.stack(vectors)
     number = min(max(topics, 1), len(points))
-    plain = repeated([agreement(gold, kmeans(points, number, seed)) for seed in KMEANS_SEEDS])
+    plain = repeated([agreement(truth, kmeans(points, number, seed)) for seed in KMEANS_SEEDS])
     return topic_agreement(known, first), {"nmi": plain}
 
 
@@ -176,8 +182,8 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _as_plain(topic: Topic, by_topic: Mapping[str, Sequence[float]], at: int) -> dict[str, Any]:
-    """A topic with what was measured of it, for programs; null where nothing could be."""
+def _as_json(topic: Topic, by_topic: Mapping[str, Sequence[float]], at: int) -> dict[str, Any]:
+    """A topic with its figures, for programs; null where there is none."""
     return {
         "id": topic.id,
         "label": topic.label,

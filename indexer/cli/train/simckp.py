@@ -50,7 +50,7 @@ def simckp(
       indexer train simckp --data articles.jsonl --silver --name by-title
       indexer train simckp --data keyphrases.jsonl.gz --bart bart-base/ --name written
     """
-    from indexer.cli.evaluate.shared import encoder_of
+    from indexer.cli.evaluate import encoder_of
     from models.registry import Registry
     from trainer.simckp.train import SimCKPOptions, train_simckp
 

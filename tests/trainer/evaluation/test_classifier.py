@@ -1,4 +1,4 @@
-"""Pairs of vectors: thresholds by hand, classifiers on what a threshold cannot tell."""
+"""Pairs of vectors: thresholds by hand, classifiers where a threshold cannot separate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_best_threshold(cosines, label, threshold):
 
 
 def on_the_plane(degrees, label):
-    """Pairs of unit vectors: the first at 0 degrees, the second at so many."""
+    """Pairs of unit vectors: the first at 0 degrees, the second at `degrees`."""
     angles = np.radians(degrees)
     b = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     return Pairs(np.tile(np.array([1, 0], np.float32), (len(b), 1)), b, np.array(label))

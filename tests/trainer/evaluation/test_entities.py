@@ -52,7 +52,7 @@ def data(tmp_path):
 @pytest.mark.slow
 def test_kinds_that_lie_apart_are_found(data):
     encoder = KindEncoder()
-    found = evaluate_entities(data, encoders=[encoder], seeds=range(2)).as_json()
+    found = evaluate_entities(data, encoders=[encoder], seeds=range(2), published="wnut2017").as_json()
     assert found["task"] == "entities"
     assert (found["mentions"], found["labels"], found["phrases"], found["links"]) == (36, 2, 25, 12)
     assert list(found["rows"]) == ["K-means", "K-means, smoothed", "mixture", "mixture, smoothed"]
@@ -61,6 +61,15 @@ def test_kinds_that_lie_apart_are_found(data):
         assert figures["acc"] == {"mean": 1.0, "spread": 0.0}
     assert found["published"]["UCTopic"] == {"acc": 0.521, "nmi": 0.314}
     assert len(encoder.windows) == 24  # one per sentence, not one per mention
+
+
+def test_one_label_is_refused(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        "".join(json.dumps(line(f"in {name}", name, "Place")) + "\n" for name in ("Rome", "Oslo"))
+    )
+    with pytest.raises(InputError, match=r"x\.jsonl: every label is 'Place'; clusters are"):
+        evaluate_entities(path, encoders=[HashEncoder()])
 
 
 def test_a_sentence_is_one_window_wherever_its_mentions_stand():
@@ -92,7 +101,7 @@ def test_a_long_sentence_is_cut_to_a_full_window_around_each_mention(place):
 
 def test_a_mention_longer_than_a_window_is_an_error():
     mention = entity("a " * 30 + "end", "a " * 29 + "a")
-    with pytest.raises(InputError, match="f:1: the phrase is longer than 24 word pieces"):
+    with pytest.raises(InputError, match="f:1: the phrase is longer than a window of 24 tokens"):
         encode_mentions(HashEncoder(), [mention])
 
 

@@ -30,7 +30,32 @@ def text_of(line):
 def test_lines_compressed_or_not(file, name):
     path = file('{"text": "a"}\n{"text": "b"}\n{"text": "c"}\n', name)
     assert read_lines(path, text_of) == ["a", "b", "c"]
-    assert read_lines(path, text_of, limit=2) == ["a", "b"]
+    assert len(read_lines(path, text_of, limit=2)) == 2
+
+
+def test_a_limit_samples_a_file_that_is_sorted_by_label(file):
+    path = file("".join(f'{{"text": "{label} {i}"}}\n' for label in "abcd" for i in range(50)))
+    found = read_lines(path, text_of, limit=40)
+    assert {text[0] for text in found} == set("abcd")
+    assert found == sorted(found, key=lambda text: (text[0], int(text[2:])))  # in the order of the file
+    assert found == read_lines(path, text_of, limit=40)
+    assert set(read_lines(path, text_of, limit=10)) < set(found)
+    assert len(read_lines(path, text_of, limit=500)) == 200
+
+
+def test_a_sample_depends_on_the_id_and_not_on_the_position(file):
+    lines = [f'{{"id": {i}, "text": "{i}"}}\n' for i in range(50)]
+    forward, backward = file("".join(lines)), file("".join(reversed(lines)), "reversed.jsonl")
+    found = read_lines(forward, text_of, limit=10)
+    assert read_lines(backward, text_of, limit=10) == found[::-1]
+    longer = file("".join(line.replace("}", ', "more": 1}') for line in lines), "longer.jsonl")
+    assert read_lines(longer, text_of, limit=10) == found
+
+
+def test_lines_with_the_same_key_are_sampled_together(file):
+    path = file("".join(f'{{"text": "{i}", "sentence": {i % 20}}}\n' for i in range(60)))
+    sentences = [int(text) % 20 for text in read_lines(path, text_of, limit=9, key="sentence")]
+    assert {sentences.count(s) for s in sentences} == {3}
 
 
 @pytest.mark.parametrize(

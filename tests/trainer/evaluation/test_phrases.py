@@ -11,7 +11,7 @@ from hash_encoder import HashEncoder
 from indexer.common import unit
 from indexer.errors import InputError
 from trainer.evaluation import classifier
-from trainer.evaluation.phrases import evaluate_phrases, pearson, ranks
+from trainer.evaluation.phrases import evaluate_phrases
 
 
 class Plane(HashEncoder):
@@ -38,12 +38,6 @@ def evaluated(path, **more):
     return evaluate_phrases(path, encoder=Plane(), **more).as_json()
 
 
-def test_correlation_by_hand():
-    """Deviations -1 0 1 and -1 1 0: (1 + 0 + 0) / 2."""
-    assert pearson(np.array([1.0, 2, 3]), np.array([10.0, 30, 20])) == pytest.approx(0.5)
-    assert ranks(np.array([5.0, 1, 5, 7])).tolist() == [2.5, 1, 2.5, 4]
-
-
 def test_scores(written):
     """Cosines 1, .5 and 0. Scores in line with them correlate by 1; ranks do where only the order is right."""
     lines = [
@@ -51,7 +45,7 @@ def test_scores(written):
         {"a": "0", "b": "60", "score": 0.5},
         {"a": "10", "b": "100", "score": 0.1},
     ]
-    found = evaluated(written(lines, "bird.jsonl"))
+    found = evaluated(written(lines, "bird.jsonl"), published="bird")
     assert found["metrics"]["pearson"]["mean"] == pytest.approx(1, abs=1e-4)
     assert (found["pairs"], found["seeds"]) == (3, [])
     assert found["published"]["Phrase-BERT"] == {"pearson": 0.688}
@@ -60,6 +54,13 @@ def test_scores(written):
     assert found["spearman"]["mean"] == 1
     # Deviations of the cosines .5 0 -.5, of the scores 14 -4 -10 (times 15): 12 / sqrt(.5 * 312).
     assert found["pearson"]["mean"] == pytest.approx(12 / np.sqrt(156), abs=1e-4)
+
+
+def test_correlation_by_hand_with_equal_scores(written):
+    """Ranks of the cosines 3 2 1, of the scores 1.5 1.5 3: deviations 1 0 -1 and -.5 -.5 1, -1.5 / sqrt(2 * 1.5)."""
+    lines = [{"a": "0", "b": b, "score": score} for b, score in (("0", 5), ("60", 5), ("90", 7))]
+    found = evaluated(written(lines))["metrics"]
+    assert found["spearman"]["mean"] == pytest.approx(-1.5 / np.sqrt(3), abs=1e-4)
 
 
 def test_choices(written):
@@ -92,7 +93,7 @@ def small(monkeypatch):
 
 @pytest.mark.usefixtures("small")
 def test_labels(written):
-    found = evaluated(written(pairs(), "ppdb.jsonl"), seeds=range(2))
+    found = evaluated(written(pairs(), "ppdb.jsonl"), seeds=range(2), published="ppdb")
     assert list(found["rows"]) == ["classifier", "as published", "threshold"]
     assert found["rows"]["threshold"] == {"acc": {"mean": 1.0, "spread": 0.0}}
     assert found["metrics"] == found["rows"]["classifier"]

@@ -122,9 +122,9 @@ def test_no_more_queries_than_asked_for():
 
 @pytest.mark.slow
 def test_evaluate_search(data, tmp_path):
-    shown = run("--data", data, "--json", "--home", tmp_path / "home")
-    assert shown.exit_code == 0, shown.output
-    found = json.loads(shown.stdout)
+    result = run("--data", data, "--json", "--home", tmp_path / "home")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
     assert found["task"] == "search"
     assert found["bundle"] == HashEncoder.bundle
     assert (found["documents"], found["known item queries"], found["phrase queries"]) == (18, 18, 6)
@@ -132,7 +132,7 @@ def test_evaluate_search(data, tmp_path):
     assert list(found["rows"]) == [
         f"{k}, {m}" for k in ("known item", "phrase") for m in ("words", "meaning", "both")
     ]
-    # the words stand in the text of three documents and of no other
+    # the words occur in the texts of these three documents only
     assert {name: f["mean"] for name, f in found["rows"]["phrase, words"].items()} == {
         "recall@10": 1.0, "MRR@10": 1.0, "nDCG@10": 1.0,
     }  # fmt: skip
@@ -145,15 +145,15 @@ def test_evaluate_search(data, tmp_path):
 
 def test_a_file_without_titles_cannot_be_searched_so(tmp_path):
     file = write(tmp_path / "docs.jsonl", [{"id": "a", "text": "A heat pump."}])
-    shown = run("--data", file, "--home", tmp_path / "home")
-    assert shown.exit_code == 1
-    assert "docs.jsonl: no document has a title" in shown.stderr
+    result = run("--data", file, "--home", tmp_path / "home")
+    assert result.exit_code == 1
+    assert "docs.jsonl: no document has a title" in result.stderr
 
 
 @pytest.mark.slow
 def test_a_record_without_text_is_left_out(data, tmp_path):
     with data.open("a") as lines:
         lines.write('{"id": "x"}\n')
-    shown = run("--data", data, "--home", tmp_path / "home")
-    assert shown.exit_code == 0
-    assert "docs.jsonl: 18 documents" in shown.stdout
+    result = run("--data", data, "--home", tmp_path / "home")
+    assert result.exit_code == 0
+    assert "docs.jsonl: 18 documents" in result.stdout

@@ -20,19 +20,36 @@ def data(tmp_path):
 
 
 def test_texts_that_lie_apart_are_found(data):
-    told = []
+    reported = []
     table = evaluate_texts(
-        data, encoder=HashEncoder(), seeds=range(3), progress=lambda *seen: told.append(seen)
+        data,
+        encoder=HashEncoder(),
+        seeds=range(3),
+        published="stackoverflow",
+        progress=lambda *seen: reported.append(seen),
     )
     found = table.as_json()
     assert (found["task"], found["texts"], found["labels"]) == ("texts", 20, 2)
     assert found["metrics"] == {"acc": {"mean": 1.0, "spread": 0.0}, "nmi": {"mean": 1.0, "spread": 0.0}}
     assert found["published"] == {"HS-GC": {"acc": 0.746, "nmi": 0.671}}
-    assert told == [("evaluate", 20, 20)]
-    assert "HS-GC (published)" in table.render()
+    assert reported == [("evaluate", 20, 20)]
+    assert "HS-GC (published for stackoverflow)" in table.render()
 
 
-def test_only_the_first_lines(data):
+def test_the_name_of_a_file_attaches_no_published_figures(data):
+    table = evaluate_texts(data, encoder=HashEncoder(), seeds=(0,))
+    assert table.as_json()["published"] == {}
+    assert "published" not in table.render()
+
+
+def test_one_label_is_refused(data):
+    """Every clustering would be right: a score of 1 that says nothing."""
+    data.write_text('{"text": "svn a", "label": "svn"}\n{"text": "svn b", "label": "svn"}\n')
+    with pytest.raises(InputError, match=r"stackoverflow_small\.jsonl: every label is 'svn'; clusters are"):
+        evaluate_texts(data, encoder=HashEncoder())
+
+
+def test_a_limit_reads_a_sample(data):
     assert evaluate_texts(data, encoder=HashEncoder(), seeds=(0,), limit=4).as_json()["texts"] == 4
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -50,7 +51,7 @@ def run(*args):
 def test_agreement_by_hand():
     labels = ["a", "a", "b", "b"]
     assert topic_agreement(labels, ["1", "1", "2", "2"]).mean == pytest.approx(1.0)
-    assert topic_agreement(labels, ["1", "1", None, None]).mean == pytest.approx(1.0)  # a group of its own
+    assert topic_agreement(labels, ["1", "1", None, None]).mean == pytest.approx(1.0)  # one group
     assert topic_agreement(labels, ["1", "1", "1", "1"]).mean == pytest.approx(0.0)
     # H(labels) = ln 2, H(topics) = 1.5 ln 2, shared ln 2: 1 / 1.25
     assert topic_agreement(labels, ["1", "1", "2", None]).mean == pytest.approx(0.8)
@@ -59,9 +60,9 @@ def test_agreement_by_hand():
 @pytest.mark.slow
 def test_evaluate_topics(tmp_path):
     data = write(tmp_path / "docs.jsonl")
-    shown = run("--data", data, "--topics", 3, "--json", "--home", tmp_path / "home")
-    assert shown.exit_code == 0, shown.output
-    found = json.loads(shown.stdout)
+    result = run("--data", data, "--topics", 3, "--json", "--home", tmp_path / "home")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
     assert found["task"] == "topics"
     assert found["bundle"] == HashEncoder.bundle
     assert (found["documents"], found["topics"], found["labels"], found["asked"]) == (24, 3, 3, "3")
@@ -78,12 +79,22 @@ def test_evaluate_topics(tmp_path):
 
 @pytest.mark.slow
 def test_without_labels_there_is_no_agreement(tmp_path):
-    shown = run(
+    result = run(
         "--data", write(tmp_path / "docs.jsonl", label=False), "--limit", 18, "--home", tmp_path / "home"
     )
-    assert "docs.jsonl: 18 documents" in shown.stdout
-    assert "NPMI" in shown.stdout
-    assert "NMI with" not in shown.stdout
+    assert "docs.jsonl: 18 documents" in result.stdout
+    assert "NPMI" in result.stdout
+    assert "NMI with" not in result.stdout
+
+
+@pytest.mark.slow
+def test_one_label_is_named_and_not_scored(tmp_path):
+    data = write(tmp_path / "docs.jsonl")
+    data.write_text(re.sub('"label": "[a-z]+"', '"label": "all"', data.read_text()))
+    result = run("--data", data, "--topics", 3, "--home", tmp_path / "home")
+    assert result.exit_code == 0, result.output
+    assert "NMI with" not in result.stdout
+    assert "Every document has the label 'all': there is no agreement to measure." in result.stdout
 
 
 def test_a_record_that_cannot_be_indexed_is_left_out_and_not_counted(tmp_path):
@@ -92,6 +103,19 @@ def test_a_record_that_cannot_be_indexed_is_left_out_and_not_counted(tmp_path):
     with data.open("a") as lines:
         lines.write('{"id": "empty", "text": ""}\n{\n')
     assert len(read_documents(data)) == known
+
+
+def test_a_limit_takes_documents_of_every_label(tmp_path):
+    path = tmp_path / "sorted.jsonl"
+    records = [
+        {"id": f"{label}{i}", "text": "Solar wind.", "label": label} for label in "abcd" for i in range(50)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    found = read_documents(path, limit=40)
+    assert {document.meta["label"] for document in found} == set("abcd")
+    assert len(found) == 40
+    whole = [document.id for document in read_documents(path)]
+    assert [document.id for document in found] == [id_ for id_ in whole if id_ in {d.id for d in found}]
 
 
 def test_an_empty_file_is_an_error(tmp_path):
@@ -111,7 +135,7 @@ def test_a_document_that_cannot_be_mined_is_named_by_its_own_line(tmp_path, monk
             return super().encode(windows)
 
     monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: Fussy())
-    documents = read_documents(write(tmp_path / "docs.jsonl"), limit=3)
+    documents = read_documents(write(tmp_path / "docs.jsonl"))
     with (
         Collection.open(home=tmp_path / "home") as collection,
         pytest.raises(InputError, match=r"docs.jsonl:1: cannot be encoded: no coronas"),
