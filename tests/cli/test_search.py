@@ -141,7 +141,7 @@ def test_an_unknown_topic_names_near_ones(read):
 # -- phrases ------------------------------------------------------------------------------------------------
 
 
-def test_phrases_are_listed_by_likeness(read):
+def test_phrases_are_listed_by_similarity(read):
     rows = found(read("phrases", "ocean", "waves", "--limit", "3", "--json"))
     assert rows[0]["phrase"].lower() == "ocean waves"
     assert rows[0]["score"] == pytest.approx(1, abs=0.01)
@@ -216,7 +216,7 @@ def test_show_of_an_unknown_id(read):
     [
         (["bees", "--where", "yeer>=2020"], "no field 'yeer'"),
         (["bees", "--facet", "autor"], "no field 'autor'"),
-        (["-bees"], "goes behind --"),
+        (["-bees"], "goes after --"),
     ],
 )
 def test_what_would_silently_find_nothing_is_refused(read, args, message):

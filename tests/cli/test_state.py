@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from small_parts import WideHashEncoder
 
-from indexer.cli.root import main
+from indexer.cli import main
 
 
 def as_json(result):
