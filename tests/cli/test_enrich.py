@@ -47,7 +47,7 @@ def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
         index.put(f"new{number}", {"text": OTHERS[0]})
     assert enrich().stderr == (
         "Warning: 10 documents got no topic: they are not similar to any. "
-        f"Find topics anew: indexer --home {home} topics refit\n"
+        f"Find topics again: indexer --home {home} topics refit\n"
         "Warning: After that, enrich once more: it writes the new topics to the index.\n"
     )
 

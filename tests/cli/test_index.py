@@ -103,7 +103,7 @@ def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, hom
     shown = run("index", write(tmp_path / "many.jsonl", strangers[2:]), home=home)
     assert shown.stderr == (
         "Warning: 10 documents got no topic: they are not similar to any. "
-        f"Find topics anew: indexer --home {home} topics refit\n"
+        f"Find topics again: indexer --home {home} topics refit\n"
     )
     assert "topics found\n" in run("topics", "refit", home=home).stdout
 
@@ -310,3 +310,10 @@ def test_topics_that_cannot_be_found_so_are_refused_before_any_work(run, home, t
     assert result.exit_code == 2
     assert "The topics asked for are 'magic:40'" in result.stderr
     assert not home.exists()
+
+
+def test_a_folder_without_documents_is_named_with_the_suffixes_that_are_read(run, home, tmp_path):
+    (tmp_path / "empty").mkdir()
+    text = run("index", "empty", home=home).stdout
+    assert text.startswith("No readable document was found in empty. These files are read: .jsonl, ")
+    assert ".docx" in text
