@@ -43,7 +43,7 @@ class State(Reading):
         found: list[HealthProblem] = []
         with suppress(SearchError):  # the user may lack the privilege to ask
             found = self._engine_problems()
-        return tuple(f"{problem.found}. {problem.hint}" for problem in found if problem.fatal)
+        return tuple(f"{problem.found.rstrip('.')}. {problem.hint}" for problem in found if problem.fatal)
 
     def _engine_problems(self) -> list[HealthProblem]:
         of_engine = getattr(self.engine, "problems", None)  # the embedded engine has none
