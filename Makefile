@@ -12,7 +12,7 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test live services check format bench tables bundle lock clean
+.PHONY: help demo test live services check format bench tables bundle docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bundle: .venv/installed  ## train the shipped encoder anew, from the texts in DA
 		--licence "$(strip $(LICENCE))" $(TRAIN_ARGS)
 	@rm -rf models/bundles/minilm-phrases
 	@cp -r build/bundle/bundles/minilm-phrases models/bundles/
+
+docs: .venv/installed  ## write docs/commands.md from the help of the commands
+	@$(BIN)/python -m tools.command_reference
 
 # The lock files hold versions and hashes for Linux and macOS, and no address.
 # Versions stay where they can; `make lock UPGRADE=--upgrade` takes the newest ones.

@@ -1,4 +1,4 @@
-"""What every command shares: the options before and after its name, the settings, the collection.
+"""The program: its commands, the options that all of them share, and how errors are printed.
 
 @command()
 @json_option
@@ -15,15 +15,14 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-
-from indexer.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
     from indexer.cli.opened import OpenedCollection
@@ -32,7 +31,44 @@ if TYPE_CHECKING:
     from indexer.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+Sections = Mapping[str, Mapping[str, str]]  # heading ► command ► "module:attribute"
 
+SECTIONS = {
+    "Read and mine": {
+        "index": "indexer.cli.index:index",
+        "enrich": "indexer.cli.enrich:enrich",
+        "plan": "indexer.cli.index:plan",
+        "compare": "indexer.cli.compare:compare",
+        "retry": "indexer.cli.index:retry",
+        "delete": "indexer.cli.index:delete",
+    },
+    "Find": {
+        "search": "indexer.cli.search:search",
+        "phrases": "indexer.cli.phrases:phrases",
+        "topics": "indexer.cli.topics:topics",
+        "show": "indexer.cli.search:show",
+        "keyphrases": "indexer.cli.phrases:keyphrases",
+    },
+    "Show": {
+        "serve": "indexer.cli.serve:serve",
+        "report": "indexer.cli.serve:report",
+        "keys": "indexer.cli.serve:keys",
+    },
+    "Maintain": {
+        "status": "indexer.cli.status:status",
+        "doctor": "indexer.cli.doctor:doctor",
+        "worker": "indexer.cli.worker:worker",
+        "retrain": "indexer.cli.retrain:retrain",
+        "rollback": "indexer.cli.generations:rollback",
+        "history": "indexer.cli.generations:history",
+        "generations": "indexer.cli.generations:generations",
+        "models": "indexer.cli.models:models",
+        "train": "indexer.cli.train:train",
+        "evaluate": "indexer.cli.evaluate:evaluate",
+        "demo": "indexer.cli.demo:demo",
+    },
+}
+INTERRUPTED = 130  # the exit code of shells: 128 + SIGINT
 SHARED_NOTE = (
     "Options of every command, before or after its name: --home, --collection, --engine, --bundle, "
     "--backend, --threads, -v, --traceback. See: indexer --help"
@@ -40,20 +76,20 @@ SHARED_NOTE = (
 
 
 class App:
-    """What the shared options have said."""
+    """Values of the shared options, and the settings and the collection that follow from them."""
 
     def __init__(self) -> None:
         self.flags: dict[str, Any] = {}  # settings by name
         self.verbose = 0
         self.traceback = False
-        self.progress: Progress | None = None  # told how far the work is, when somebody looks
-        self.resumable = False  # after Ctrl-C the same command goes on where it stopped
+        self.progress: Progress | None = None  # the bar of a terminal
+        self.resumable = False  # after Ctrl-C the same command resumes
 
     def settings(self, **defaults: Any) -> Settings:
-        """Read the settings, and set up the log lines as they say.
+        """Read the settings and configure logging.
 
         Args:
-            defaults: Values that win over environment and file, and not over options.
+            defaults: Override environment and file, but not options.
         """
         from indexer.log import configure
         from indexer.settings import load_settings
@@ -66,8 +102,8 @@ class App:
         """Open the collection.
 
         Args:
-            make: Make it when there is none; otherwise that is an error, so that a search in the wrong folder
-                does not leave an empty collection there.
+            make: Create a missing collection; otherwise it is an error, so that a search in the wrong folder
+                leaves no empty collection there.
 
         Raises:
             NotFound: There is no such collection.
@@ -82,7 +118,7 @@ class App:
         return collection
 
     def existing(self) -> Settings:
-        """The settings of a collection that has been made.
+        """Return the settings of an existing collection.
 
         Raises:
             NotFound: There is none in the home.
@@ -102,9 +138,9 @@ class App:
 
     @contextmanager
     def aside(self, settings: Settings) -> Iterator[Collection]:
-        """An empty collection that is gone after the with block: for commands that leave no trace.
+        """Open an empty temporary collection, which is deleted at the end of the with block.
 
-        Encoders still come from the home of the settings, with all that is known of this machine there.
+        Encoders, and the backend measured as fastest, still come from the home of the settings.
         """
         from indexer.catalog import Catalog
         from indexer.cli.opened import OpenedCollection
@@ -119,22 +155,22 @@ class App:
                 yield collection
 
     def again(self, rest: str, **defaults: Any) -> str:
-        """A command to type next, with the options that led here, but for passwords: ``indexer --home x topics``."""
+        """Return a command to type next, with the current options except passwords: ``indexer --home x topics``."""
         from indexer.log import masked
 
         flags = {name: masked(str(value)) for name, value in {**defaults, **self.flags}.items()}
-        said = [f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in flags.items()]
-        return " ".join([program(), *said, rest])
+        options = [f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in flags.items()]
+        return " ".join([program(), *options, rest])
 
     def completed(self, hint: str) -> str:
-        """A hint of somebody who does not know the options that led here, with them in each command that it names."""
+        """Add the current options to each command in a hint."""
         root = click.get_current_context().find_root()
         names = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
         return re.sub(rf"\bindexer (?=({'|'.join(names)})\b)", lambda _: self.again(""), hint)
 
 
 def program() -> str:
-    """What to type to start this program: its name, or its path where the name alone would not be found."""
+    """Return the command that starts this program: its name, or its path if the name is not on the PATH."""
     called = Path(sys.argv[0])
     if called.name != "indexer" or shutil.which("indexer"):
         return "indexer"
@@ -143,59 +179,62 @@ def program() -> str:
 
 
 def is_there(settings: Settings) -> bool:
-    """Whether the collection of these settings has been made; makes nothing."""
+    """Whether the collection of these settings exists, as far as this machine can tell without asking a server."""
     return settings.engine != "local" or settings.collection_folder.exists()
 
 
 pass_app = click.make_pass_decorator(App, ensure=True)
 
 
-def _remember_setting(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+# -- options ------------------------------------------------------------------------------------------------
+
+
+def _store_setting(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value is not None and param.name:
         ctx.ensure_object(App).flags[param.name] = value
 
 
-def _remember_verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:
-    app = ctx.ensure_object(App)
-    app.verbose += value
+def _store_verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:
+    ctx.ensure_object(App).verbose += value
 
 
-def _remember_traceback(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    app = ctx.ensure_object(App)
-    app.traceback = app.traceback or value
+def _store_traceback(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(App).traceback |= value
 
 
 def shared_options(*, hidden: bool) -> list[click.Option]:
-    """The options that may stand before and after the name of a command."""
+    """The options that may come before and after the name of a command."""
 
-    def setting(name: str, metavar: str, text: str, **more: Any) -> click.Option:
-        return click.Option(
-            [f"--{name}"], metavar=metavar, help=text, hidden=hidden, expose_value=False,
-            callback=_remember_setting, **more,
-        )  # fmt: skip
+    def option(
+        *names: str, text: str, callback: Callable[..., None] = _store_setting, **more: Any
+    ) -> click.Option:
+        return click.Option(names, help=text, hidden=hidden, expose_value=False, callback=callback, **more)
 
+    path = click.Path(file_okay=False, path_type=Path)
+    backends = "auto, torch-fp32, torch-bf16, torch (GPU), onnx-fp32 or onnx-int8.  [default: auto]"
     return [
-        setting(
-            "home", "PATH", "Folder for everything that is kept.  [default: .indexer]",
-            type=click.Path(file_okay=False, path_type=Path),
-        ),
-        setting("collection", "NAME", "Collection to work on.  [default: main]"),
-        setting("engine", "NAME|URL", "'local', or the URL of an Elasticsearch.  [default: local]"),
-        setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-phrases]"),
-        setting(
-            "backend", "NAME",
-            "auto, torch-fp32, torch-bf16, torch (GPU), onnx-fp32 or onnx-int8.  [default: auto]",
-        ),
-        setting("threads", "N", "CPU threads; 0 means all cores.  [default: 0]", type=int),
-        click.Option(
-            ["-v", "--verbose"], count=True, help="Show log lines: -v what is done, -vv details.", hidden=hidden,
-            expose_value=False, callback=_remember_verbose,
-        ),
-        click.Option(
-            ["--traceback"], is_flag=True, help="On an error, show where in the program it arose.", hidden=hidden,
-            expose_value=False, callback=_remember_traceback,
-        ),
+        option("--home", metavar="PATH", type=path, text="Folder for all data.  [default: .indexer]"),
+        option("--collection", metavar="NAME", text="Collection to work on.  [default: main]"),
+        option("--engine", metavar="NAME|URL", text="'local', or the URL of an Elasticsearch.  [default: local]"),
+        option("--bundle", metavar="NAME", text="Encoder for a new collection.  [default: minilm-phrases]"),
+        option("--backend", metavar="NAME", text=backends),
+        option("--threads", metavar="N", type=int, text="CPU threads; 0 means all cores.  [default: 0]"),
+        option("-v", "--verbose", count=True, callback=_store_verbose,
+               text="Show log lines: -v for actions, -vv for details."),
+        option("--traceback", is_flag=True, callback=_store_traceback, text="Show the traceback of an error."),
     ]  # fmt: skip
+
+
+def json_of(fields: str = "") -> Callable[[F], F]:
+    """Add ``--json``, whose help names the fields."""
+    text = f"Print JSON: {fields}." if fields else "Print JSON, for programs."
+    return click.option("--json", "as_json", is_flag=True, help=text)
+
+
+json_option = json_of()
+
+
+# -- commands and groups ------------------------------------------------------------------------------------
 
 
 class Command(click.Command):
@@ -210,7 +249,7 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if any(isinstance(parameter, click.Argument) for parameter in self.params):
-                message = f"{error.message} What begins with - and is no option goes behind --."
+                message = f"{error.message} An argument that begins with - goes after --."
                 raise click.NoSuchOption(error.option_name, message, error.possibilities, ctx) from None
             raise
 
@@ -222,6 +261,57 @@ class Command(click.Command):
 def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a command of this program."""
     return click.command(name, cls=Command)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called or listed, in the order and under the headings of its sections.
+
+    Args:
+        sections: Headings of the help page, each with its commands; those of the `command` decorator need none.
+    """
+
+    command_class = Command
+
+    def __init__(self, *args: Any, sections: Sections | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections or {}
+        self._modules = {
+            name: module for commands in self._sections.values() for name, module in commands.items()
+        }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self._modules, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._modules:
+            return super().get_command(ctx, cmd_name)
+        module, attribute = self._modules[cmd_name].split(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = "".join(f" Did you mean '{near}'?" for near in get_close_matches(name, names, n=1))
+            ctx.fail(f"No such command '{name}'.{near}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(len(name) for name in self.list_commands(ctx))
+        headings: Mapping[str, Iterable[str]] = self._sections or {"Commands": self.commands}
+        for heading, names in headings.items():
+            found = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [
+                (name.ljust(longest), command.get_short_help_str(formatter.width - longest - 6))
+                for name, command in found
+                if command is not None
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
 
 class Group(LazyGroup):
@@ -245,6 +335,56 @@ class Group(LazyGroup):
             formatter.write_text(f"Without a command: {self._default}.")
 
 
-def json_option(function: F) -> F:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+class Root(LazyGroup):
+    """Prints our errors as two lines: the error, and the next step. Others keep their traceback: they are bugs."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from indexer.errors import BundleMissing, IndexerError
+
+        app = ctx.ensure_object(App)
+        try:
+            return super().invoke(ctx)
+        except IndexerError as error:
+            if app.traceback:
+                raise
+            click.echo(f"Error: {error}", err=True)
+            if isinstance(error, BundleMissing):
+                app.flags.pop("bundle", None)  # not in the command to type next
+            if todo := f"{error.hint} {error.command}".strip():
+                click.echo(app.completed(todo), err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            resume = " Written data is kept; the same command resumes." if app.resumable else ""
+            click.echo(f"\nStopped.{resume}", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    "indexer",
+    cls=Root,
+    sections=SECTIONS,
+    params=shared_options(hidden=False),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="indexer", message="indexer %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Mine topics, keyphrases and phrase vectors from your documents, and search them by words and by meaning.
+
+    Results go to standard output; progress, warnings and errors go to standard error. Exit codes: 0 success, 1 failure,
+    2 wrong usage, 3 a retrain was refused by its gate, 130 stopped by Ctrl-C. Settings come from options, INDEXER_… in
+    the environment and indexer.toml, in this order. Colours only on a terminal, and not with NO_COLOR; without them,
+    matches are in [[double brackets]].
+
+    \b
+    Try it:           indexer demo
+    Your own files:   indexer index notes/ articles.jsonl
+    Then:             indexer topics
+                      indexer search "solar wind"
+    Completion:       eval "$(_INDEXER_COMPLETE=bash_source indexer)"   (or zsh_source, fish_source)
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a ? for it
+            stream.reconfigure(errors="replace")

@@ -11,49 +11,43 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate import data_option, limit_option
 from indexer.cli.options import TopicsParam
-from indexer.cli.output import (
-    bold,
-    print_json,
-    say,
-    table,
-    working,
-)
+from indexer.cli.output import bold, print_json, say, table, working
 from indexer.export import serialize
 from indexer.export.formatting import clean
 
 if TYPE_CHECKING:
     from trainer.evaluation.documents import ChoiceResult
 
-KEYPHRASES, ABSENT = 5, 3  # of each document: in its text, and not in it
+MAX_PRESENT, MAX_ABSENT = 5, 3  # keyphrases of a document
 
 
 @command()
 @data_option("Documents, as for indexer index.")
-@click.option("--topics", "finders", type=TopicsParam(), multiple=True, metavar="N|FINDER",
-              help="A way to find topics, as for indexer index; may be repeated.  [default: every finder]")  # fmt: skip
+@click.option("--topics", "models", type=TopicsParam(), multiple=True, metavar="N|MODEL",
+              help="A topic model, as for indexer index; may be repeated.  [default: all of them]")  # fmt: skip
 @click.option("--with", "bundles", multiple=True, metavar="BUNDLE",
               help="An encoder; may be repeated.  [default: that of --bundle]")  # fmt: skip
 @limit_option("documents")
-@click.option("--show", "shown", type=click.IntRange(1), default=5, show_default=True, metavar="N",
-              help="So many documents, spread over the file.")  # fmt: skip
+@click.option("--show", "sample", type=click.IntRange(1), default=5, show_default=True, metavar="N",
+              help="Number of documents to compare, spread over the file.")  # fmt: skip
 @click.option("--most", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-              help="Topics of each choice, the largest ones.")  # fmt: skip
+              help="Number of topics of each choice, the largest.")  # fmt: skip
 @json_option
 @pass_app
 def compare(
     app: App,
     data: Path,
-    finders: tuple[str, ...],
+    models: tuple[str, ...],
     bundles: tuple[str, ...],
     limit: int | None,
-    shown: int,
+    sample: int,
     most: int,
     as_json: bool,
 ) -> None:
     """Mine the same documents in several ways, side by side.
 
-    Each choice of an encoder and a way to find topics is a column: its largest topics, and topics and keyphrases of the
-    same documents; in [brackets] those that do not stand in the text. Collections that are made for it are removed again.
+    Each combination of an encoder and a topic model is a column: its largest topics, and the topics and keyphrases of
+    the same documents, with absent keyphrases in [brackets]. The temporary collections are deleted.
 
     \b
     Examples:
@@ -65,36 +59,36 @@ def compare(
 
     settings = app.settings()
     documents = read_documents(data, limit)
-    step = max(1, len(documents) // shown)
-    ids = [document.id for document in documents[::step][:shown]]
+    step = max(1, len(documents) // sample)
+    ids = [document.id for document in documents[::step][:sample]]
     found: list[ChoiceResult] = []
     with working(app, resumable=False) as progress:
         for bundle in bundles or (settings.bundle,):
             with app.aside(settings.model_copy(update={"bundle": bundle})) as collection:
-                ways = finders or tuple(TOPIC_MODELS)
-                found += outcomes(collection, bundle, documents, ways, ids, progress=progress)
+                requested = models or tuple(TOPIC_MODELS)
+                found += outcomes(collection, bundle, documents, requested, ids, progress=progress)
     if as_json:
         print_json([_as_json(outcome) for outcome in found])
         return
-    say(_side_by_side(found, [[f"{t.label} ({t.size})" for t in outcome.topics[:most]] for outcome in found]))
+    say(_columns(found, [[f"{t.label} ({t.size})" for t in outcome.topics[:most]] for outcome in found]))
     for at in range(len(ids)):
         say(f"\n{bold(clean(found[0].documents[at].document.name))}")
-        say(_side_by_side(found, [_mined(outcome, at) for outcome in found]))
+        say(_columns(found, [_mined(outcome, at) for outcome in found]))
     if any(not k.present for outcome in found for document in outcome.documents for k in document.keyphrases):
         say("\n[keyphrase]: not in the text")
 
 
 def _mined(outcome: ChoiceResult, at: int) -> list[str]:
-    """Topics of a document, then its best keyphrases, then those that are not in its text in brackets."""
+    """Return topics of a document, its best present keyphrases, and its absent ones in brackets."""
     stored = outcome.documents[at]
     topics = [f"# {label}" for label in outcome.labels(stored)] or ["# none"]
     present = [k.text for k in stored.keyphrases if k.present]
     absent = [f"[{k.text}]" for k in stored.keyphrases if not k.present]
-    return [*topics, *present[:KEYPHRASES], *absent[:ABSENT]]
+    return [*topics, *present[:MAX_PRESENT], *absent[:MAX_ABSENT]]
 
 
-def _side_by_side(found: list[ChoiceResult], columns: list[list[str]]) -> str:
-    """One column for each choice, its name above it."""
+def _columns(found: list[ChoiceResult], columns: list[list[str]]) -> str:
+    """Format one column for each choice."""
     several = len({outcome.bundle for outcome in found}) > 1
     head = [f"{outcome.finder}, {outcome.bundle}" if several else outcome.finder for outcome in found]
     rows = [[clean(cell) for cell in row] for row in zip_longest(*columns, fillvalue="")]

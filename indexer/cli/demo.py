@@ -6,13 +6,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.cli import phrases as phrases_command
-from indexer.cli import search, show
 from indexer.cli.app import App, command, pass_app, program
 from indexer.cli.index import show_report
 from indexer.cli.output import bold, dim, say, working
-from indexer.cli.topics import listing
-from indexer.cli.topics import why as topics_why
+from indexer.cli.phrases import format_mentions, format_phrases
+from indexer.cli.search import format_document, format_results
+from indexer.cli.topics import format_topics, format_votes
 from indexer.export import serialize
 from indexer.export.formatting import count
 
@@ -68,7 +67,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
     topics = collection.topics()
     labels = serialize.labels_of(topics)
     _step(app, "Topics that were found, with documents and leading phrases", "topics")
-    say(listing.rendered(topics[:TOPICS_SHOWN]))
+    say(format_topics(topics[:TOPICS_SHOWN]))
     if len(topics) > TOPICS_SHOWN:
         say(dim(f"and {len(topics) - TOPICS_SHOWN:,} more"))
 
@@ -82,22 +81,22 @@ def _tour(app: App, collection: OpenedCollection) -> None:
     results = collection.search(
         QUERY, filters=[parse_filter(CONDITION)], facets=("topic", "label"), facet_size=5, limit=3
     )
-    say(search.rendered(results, labels))
+    say(format_results(results, labels))
 
     _step(app, "Phrases that mean nearly the same", f"phrases {PHRASE}")
-    say(phrases_command.rendered(collection.phrases(PHRASE, limit=6), labels))
+    say(format_phrases(collection.phrases(PHRASE, limit=6), labels))
 
     _step(app, "A phrase in its context", f"phrases --in '{IN_CONTEXT}' --limit 4")
     near = collection.phrases_in(IN_CONTEXT, limit=4)
-    say(phrases_command.rendered_in_context(near, collection.titles([row.document_id for row, _ in near])))
+    say(format_mentions(near, collection.titles([row.document_id for row, _ in near])))
 
     several = [hit for hit in results.hits if len(hit.stored.topics) > 1]  # say more when asked why
     chosen = (several or results.hits)[0].stored.document.id
     _step(app, "A document, with its keyphrases marked", f"show {chosen}")
-    say(show.rendered(collection.document(chosen), labels))
+    say(format_document(collection.document(chosen), labels))
 
     _step(app, "Why it has these topics", f"topics why {chosen}")
-    say(topics_why.rendered(collection.why(chosen), labels, limit=VOTES_SHOWN))
+    say(format_votes(collection.why(chosen), labels, limit=VOTES_SHOWN))
 
     say(f"\n{bold('Go on')}\n")
     for text in (

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.app import App, command, json_of, pass_app
+from indexer.cli.index import show_report, show_warnings
 from indexer.cli.options import topics_option
-from indexer.cli.output import print_json, say, warn, working
+from indexer.cli.output import say, show_result, warn, working
 from indexer.export.formatting import count, duration
 
 if TYPE_CHECKING:
     from indexer.runs.enrich import EnrichReport
 
-POLL_INTERVAL_S = 30.0  # seconds
+POLL_INTERVAL_S = 30.0
 
 
 @command()
@@ -24,18 +25,19 @@ POLL_INTERVAL_S = 30.0  # seconds
 @click.option("--text-field", metavar="FIELD", default="", help="Field with the text; several as a,b.")
 @click.option("--title-field", metavar="FIELD", default="", help="Field with the title.")
 @click.option("--field", "fields", metavar="FIELD", multiple=True,
-              help="Another field that searches may filter by; mined anew when it changes. May be repeated.")  # fmt: skip
+              help="Field to filter by; a change of it is mined again. May be repeated.")  # fmt: skip
 @click.option("--into", metavar="NAME", default="indexer", show_default=True,
-              help="Name of the object that is added to each document.")  # fmt: skip
+              help="Name of the object added to each document.")  # fmt: skip
 @click.option("--no-vector", is_flag=True, help="Leave out the document's vector.")
 @topics_option
 @click.option("--throttle", type=click.FloatRange(min=0, min_open=True), metavar="N",
-              help="Write to at most so many documents a second.")  # fmt: skip
-@click.option("--watch", is_flag=True, help="Go on, and keep up with new, changed and deleted documents.")
+              help="Maximum number of documents written a second.")  # fmt: skip
+@click.option("--watch", is_flag=True, help="Keep running, and follow new, changed and deleted documents.")
 @click.option("--every", type=click.FloatRange(min=0.1), default=POLL_INTERVAL_S, show_default=True, metavar="SECONDS",
-              help="How often --watch looks.")  # fmt: skip
-@click.option("--undo", is_flag=True, help="Take back what was added, and empty the collection.")
-@json_option
+              help="Interval of --watch.")  # fmt: skip
+@click.option("--undo", is_flag=True, help="Remove what was added, and empty the collection.")
+@json_of("as for indexer index, and written, without_text, unsettled (changed during mining); one object for each change "
+         "with --watch; documents with --undo")  # fmt: skip
 @pass_app
 def enrich(
     app: App,
@@ -55,8 +57,8 @@ def enrich(
     """Add topics, keyphrases and vectors to your Elasticsearch index.
 
     Each document of INDEX gets one object with what was mined from its text; its other fields stay as they are.
-    Phrases go to the collection's own indices, so that search, topics and phrases work as usual. Given again, only
-    what changed is done. The whole needs --engine URL, or INDEXER_ENGINE.
+    Phrases go to the collection's own indices, so that search, topics and phrases work as usual. A repeated run
+    processes only changes. Needs --engine URL, or INDEXER_ENGINE. Guarantees: docs/elasticsearch.md
 
     \b
     Examples:
@@ -72,24 +74,26 @@ def enrich(
     options = EnrichOptions(
         "" if undo else text_field, "" if undo else title_field, () if undo else fields, into, not no_vector, throttle
     )  # fmt: skip
-    check(app.settings(), index, options)  # before a collection is made for nothing
+    check(app.settings(), index, options)  # before a collection is made
     with working(app) as progress, app.collection(make=not undo) as collection:
         if undo:
-            taken = collection.undo_enrich(index, options, progress=progress)
-            _show_undo(index, into, taken, as_json=as_json)
+            number = collection.undo_enrich(index, options, progress=progress)
+            text = (
+                f"{count(number, 'document')} of {index} restored\n"
+                f"The mapping keeps the field '{into}', empty: Elasticsearch cannot remove one."
+            )
+            show_result({"documents": number}, text, as_json=as_json)
         elif watch:
-            click.echo(f"Keeps up with {index}, and looks every {duration(every)}. Ctrl-C ends it.", err=True)
-            with closing(collection.watch(index, options, every=every, progress=progress)) as looks:
-                _show(app, next(looks), as_json=as_json)
-                for report in looks:
-                    _show_look(app, report, as_json=as_json)
+            click.echo(f"Following {index}, every {duration(every)}. Ctrl-C ends it.", err=True)
+            with closing(collection.watch(index, options, every=every, progress=progress)) as reports:
+                _show(app, next(reports), as_json=as_json)
+                for report in reports:
+                    _show_change(app, report, as_json=as_json)
         else:
             _show(app, collection.enrich(index, options, topics=topics, progress=progress), as_json=as_json)
 
 
 def _show(app: App, report: EnrichReport, *, as_json: bool) -> None:
-    from indexer.cli.index import show_report
-
     show_report(app, report, as_json=as_json)
     if as_json:
         return
@@ -100,33 +104,23 @@ def _show(app: App, report: EnrichReport, *, as_json: bool) -> None:
     _show_more_warnings(report)
 
 
-def _show_look(app: App, report: EnrichReport, *, as_json: bool) -> None:
-    """What one look of a watch did, in a line with its time."""
-    from indexer.cli.index import show_report, show_warnings
-
+def _show_change(app: App, report: EnrichReport, *, as_json: bool) -> None:
+    """Print one report of a watch, in a line with its time."""
     if as_json:
         show_report(app, report, as_json=True)
         return
     done = {"mined": report.mined, "deleted": report.deleted, "written": report.written}
-    said = ", ".join(f"{number:,} {what}" for what, number in done.items() if number)
-    say(f"{time.strftime('%H:%M:%S')} {said}")
+    counts = ", ".join(f"{number:,} {name}" for name, number in done.items() if number)
+    say(f"{time.strftime('%H:%M:%S')} {counts}")
     show_warnings(app, report)
     _show_more_warnings(report)
 
 
 def _show_more_warnings(report: EnrichReport) -> None:
     if report.outgrown:
-        warn("After that, enrich once more: it writes the new topics to the index.")
+        warn("Then run enrich again: it writes the new topics to the index.")
     if report.unsettled:
         warn(
-            f"{count(report.unsettled, 'document')} changed again and again while they were mined. "
-            "The next run, or --watch, brings them up to date."
+            f"{count(report.unsettled, 'document')} changed repeatedly during mining. "
+            "The next run, or --watch, updates them."
         )
-
-
-def _show_undo(index: str, into: str, taken: int, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"documents": taken})
-    else:
-        say(f"{count(taken, 'document')} of {index} as before")
-        say(f"The mapping keeps the field '{into}', empty: Elasticsearch cannot remove one.")

@@ -1,4 +1,4 @@
-"""The collection as commands use it. Imports numpy and more: import it inside commands."""
+"""The collection that commands open. Imports numpy and more: import it inside commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from indexer.settings import Settings
 
 
 class OpenedCollection(Collection):
-    """Says that the encoder is being loaded, which takes seconds, and the first time on a machine ten more."""
+    """Reports when the encoder is loaded, which takes seconds, and ten more the first time on a machine."""
 
     progress: Progress = staticmethod(no_progress)
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from indexer.engines.base import Filter
 
 Function = Callable[..., Any]
 
@@ -23,35 +20,24 @@ def filter_options(function: Function) -> Function:
     @click.option("--keyphrase", "keyphrases", multiple=True, metavar="PHRASE",
                   help="Only documents with this keyphrase. Several: one of them.")  # fmt: skip
     @click.option("--where", "conditions", multiple=True, metavar="CONDITION",
-                  help="Only documents whose field fits: label=cs.RO, 'year>=2015', lang!=de.")  # fmt: skip
+                  help="Only documents whose field matches: label=cs.RO, 'year>=2015', lang!=de.")  # fmt: skip
     @wraps(function)
-    def narrowed(
-        *args: Any,
-        topics: tuple[str, ...],
-        keyphrases: tuple[str, ...],
-        conditions: tuple[str, ...],
-        **kwargs: Any,
-    ) -> Any:
-        return function(*args, filters=_filters(topics, keyphrases, conditions), **kwargs)
+    def filtered(*args: Any, topics: Any, keyphrases: Any, conditions: Any, **kwargs: Any) -> Any:
+        from indexer.engines.base import Filter
+        from indexer.search.query import parse_filter
 
-    return narrowed
+        filters = [
+            *(Filter("topic", "=", topic) for topic in topics),
+            *(Filter("keyphrase", "=", keyphrase) for keyphrase in keyphrases),
+            *map(parse_filter, conditions),
+        ]
+        return function(*args, filters=filters, **kwargs)
 
-
-def _filters(
-    topics: tuple[str, ...], keyphrases: tuple[str, ...], conditions: tuple[str, ...]
-) -> list[Filter]:
-    from indexer.engines.base import Filter
-    from indexer.search.query import parse_filter
-
-    return [
-        *(Filter("topic", "=", topic) for topic in topics),
-        *(Filter("keyphrase", "=", keyphrase) for keyphrase in keyphrases),
-        *(parse_filter(condition) for condition in conditions),
-    ]
+    return filtered
 
 
 class TopicsParam(click.ParamType):  # type: ignore[type-arg]
-    """How many topics, by which finder, or both."""
+    """The number of topics, the topic model, or both."""
 
     name = "topics"
 
@@ -68,9 +54,9 @@ class TopicsParam(click.ParamType):  # type: ignore[type-arg]
 
 
 topics_option = click.option(
-    "--topics", type=TopicsParam(), metavar="N|FINDER",
-    help="About how many topics to find (40), by which finder (clusters, pntm, documents), or both (pntm:40).  "
-    "[default: as many as suit the texts]",
+    "--topics", type=TopicsParam(), metavar="N|MODEL",
+    help="Approximate number of topics (40), the topic model (clusters, pntm, documents), or both (pntm:40).  "
+    "[default: chosen from the texts]",
 )  # fmt: skip
 
 sources_argument = click.argument(
@@ -83,7 +69,7 @@ sources_argument = click.argument(
 
 
 def reading_options(function: Function) -> Function:
-    """Add the options that say how to read; the command gets them as `options: ReadOptions`."""
+    """Add the options for reading files; the command gets them as `options: ReadOptions`."""
 
     @click.option("--text-field", metavar="FIELD", default="",
                   help="Field with the text; several as a,b.  [default: text, body, content or abstract]")  # fmt: skip
@@ -92,14 +78,13 @@ def reading_options(function: Function) -> Function:
     @click.option("--id-field", metavar="FIELD", default="",
                   help="Field with the id.  [default: id, else a hash of the content]")  # fmt: skip
     @click.option("--delimiter", metavar="CHARACTER", default="",
-                  help="What stands between the cells of a CSV file, or 'tab'.  [default: as in its head]")  # fmt: skip
+                  help="Delimiter of a CSV file, or 'tab'.  [default: as in its header]")  # fmt: skip
     @wraps(function)
     def reading(
         *args: Any, text_field: str, title_field: str, id_field: str, delimiter: str, **kwargs: Any
     ) -> Any:
         from indexer.readers import ReadOptions
 
-        options = ReadOptions(text_field, title_field, id_field, delimiter)
-        return function(*args, options=options, **kwargs)
+        return function(*args, options=ReadOptions(text_field, title_field, id_field, delimiter), **kwargs)
 
     return reading

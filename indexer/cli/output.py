@@ -1,4 +1,4 @@
-"""How output is formatted: columns, wrapping, highlights. Plain text; colours only on a terminal."""
+"""Format and print output: columns, wrapping, highlights. Plain text; colours only on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from indexer.cli.app import App
     from indexer.protocols import Progress
 
-NARROW, WIDE = 60, 120  # output is laid out for a terminal of this size at least and at most
-PIPED = 100  # columns when nobody knows
+MIN_COLUMNS, MAX_COLUMNS = 60, 120  # of a terminal
+PIPE_COLUMNS = 100
 GAP = "  "
 INDENT = "    "
 
 
 def colours() -> bool:
-    """Whether styles written to stdout will be seen."""
+    """Whether stdout shows styles."""
     context = click.get_current_context(silent=True)
     if context is not None and context.color is not None:
         return context.color
@@ -35,10 +34,10 @@ def colours() -> bool:
 
 
 def columns() -> int:
-    """How wide the output may be."""
+    """Return the width of the output."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
-        return min(WIDE, max(NARROW, shutil.get_terminal_size().columns))
-    return PIPED
+        return min(MAX_COLUMNS, max(MIN_COLUMNS, shutil.get_terminal_size().columns))
+    return PIPE_COLUMNS
 
 
 # -- styles -------------------------------------------------------------------------------------------------
@@ -53,15 +52,15 @@ def dim(text: str) -> str:
 
 
 def mark(text: str) -> str:
-    """A found word or phrase: bold and green, or in double brackets where there are no colours."""
+    """Highlight a match: bold and green, or in double brackets without colours."""
     if not colours():
         return f"[[{text}]]"
-    # Each word by itself, so that a line break inside a phrase does not colour the margin.
+    # Each word separately, so that a line break inside a phrase does not colour the margin.
     return re.sub(r"\S+", lambda word: click.style(word[0], bold=True, fg="green"), text)
 
 
 def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """`text` with these ranges marked; of overlapping ones the earlier and longer counts."""
+    """Highlight these ranges of `text`; of overlapping ones the earlier and longer."""
     parts: list[str] = []
     at = 0
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -73,7 +72,7 @@ def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def near(message: str) -> str:
-    """A message that begins with a path, or a path: without the current folder in front, as it was typed."""
+    """Remove the current folder from the start of a path, or of a message that starts with a path."""
     return message.removeprefix(f"{os.getcwd()}{os.sep}")
 
 
@@ -81,23 +80,23 @@ def near(message: str) -> str:
 
 
 def cells(text: str) -> int:
-    """Columns that the text takes on a terminal: two for a Chinese character, none for a combining mark."""
+    """Return the width of the text on a terminal: 2 for a Chinese character, 0 for a combining mark."""
     plain = click.unstyle(text)
     if plain.isascii():
         return len(plain)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in plain
-    )
+    from rich.cells import cell_len
+
+    return cell_len(plain)
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Fill with spaces up to `width`; `right` puts them before the text."""
+    """Fill with spaces up to `width`; `right` aligns on the right."""
     space = " " * max(0, width - cells(text))
     return space + text if right else text + space
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at spaces; line breaks of the text stay, styles do not count."""
+    """Break text at spaces into lines of at most `width` columns; a longer word, such as an id, stays whole."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line, used = "", 0
@@ -112,7 +111,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def indented(text: str, by: str = INDENT, first: str | None = None) -> str:
-    """A wrapped block; `first` begins its first line in place of the indentation."""
+    """Wrap and indent text; `first` replaces the indentation of the first line."""
     lines = wrap(text, columns() - cells(by))
     return "\n".join(
         (first if i == 0 and first is not None else by) + line if line else "" for i, line in enumerate(lines)
@@ -120,19 +119,19 @@ def indented(text: str, by: str = INDENT, first: str | None = None) -> str:
 
 
 def indent(block: str, by: str = INDENT) -> str:
-    """Lines that are wrapped already, moved to the right."""
+    """Indent lines that are already wrapped."""
     return "\n".join(by + line if line else "" for line in block.split("\n"))
 
 
 def table(
     rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), right: Sequence[int] = (), margin: int = 0
 ) -> str:
-    """Columns side by side; the last one is wrapped where it is too wide.
+    """Align columns; the last one is wrapped. Cells are never cut, as those of `rich.table` would be.
 
     Args:
         head: Names of the columns.
-        right: Numbers of the columns that are aligned on the right.
-        margin: Columns that are taken by an indentation.
+        right: Indices of the columns aligned on the right.
+        margin: Width of the indentation that the caller adds.
     """
     if not rows:
         return ""
@@ -143,13 +142,13 @@ def table(
     lines: list[str] = []
     for row in all_rows:
         begin = "".join(pad(row[i], width, right=i in right) + GAP for i, width in enumerate(widths))
-        for i, piece in enumerate(wrap(row[-1], room)):
-            lines.append(((begin if i == 0 else " " * before) + piece).rstrip())
+        for i, text in enumerate(wrap(row[-1], room)):
+            lines.append(((begin if i == 0 else " " * before) + text).rstrip())
     return "\n".join(lines)
 
 
 def facts(rows: Iterable[tuple[str, str]], *, margin: int = 0) -> str:
-    """Names and values, one under the other."""
+    """Align names and values, one pair on a line."""
     return table([(dim(name), value) for name, value in rows], margin=margin)
 
 
@@ -157,51 +156,59 @@ def facts(rows: Iterable[tuple[str, str]], *, margin: int = 0) -> str:
 
 
 def say(text: str = "") -> None:
-    """A result, to stdout."""
+    """Print a result to stdout."""
     click.echo(text)
 
 
 def warn(text: str) -> None:
-    """Something that should be known, to stderr."""
+    """Print a warning to stderr."""
     click.echo(f"Warning: {text}", err=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON value, to stdout."""
+    """Print one JSON value to stdout."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     click.echo(json.dumps(value, indent=2, ensure_ascii=not unicode, default=_plain))
 
 
 def _plain(value: Any) -> Any:
+    """Convert dates, and numbers and arrays of numpy."""
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+    if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
 
 
+def show_result(value: Any, text: str, *, as_json: bool) -> None:
+    """Print a result as JSON or as text."""
+    if as_json:
+        print_json(value)
+    else:
+        say(text)
+
+
 @contextmanager
 def working(app: App, *, resumable: bool = True, lines: bool = False) -> Iterator[Progress]:
-    """Long work: gives it something to report its progress to.
+    """Yield a progress callback for long work: a bar on a terminal.
 
     Args:
-        resumable: Whether the same command, given again, goes on where it was stopped.
-        lines: Whether it takes so long that a log should have a line now and then.
+        resumable: Whether the same command resumes the work after Ctrl-C.
+        lines: Write lines to a log where there is no terminal.
     """
     app.resumable = resumable
-    if not sys.stderr.isatty():
+    if sys.stderr.isatty():
+        from indexer.cli.progress import ProgressBar
+
+        with ProgressBar() as app.progress:
+            yield app.progress
+        app.progress = None
+    elif lines:
         from indexer.cli.progress import ProgressLines
+
+        with ProgressLines() as progress:
+            yield progress
+    else:
         from indexer.protocols import no_progress
 
-        if lines:
-            with ProgressLines() as progress:
-                yield progress
-        else:
-            yield no_progress
-        return
-    from indexer.cli.progress import bars
-
-    with bars() as bar:
-        app.progress = bar
-        yield bar
-        app.progress = None
+        yield no_progress

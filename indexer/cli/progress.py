@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Self
 
@@ -23,13 +21,39 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from indexer.protocols import Progress as Listener
+DRAW_AFTER_S = 0.7  # shorter work draws no bar
+LINE_INTERVAL_S = 60.0  # between two lines of one stage
+POLL_INTERVAL_S = 1.0
 
-PATIENCE = 0.7  # seconds that nobody needs a bar for
+NAMES = {
+    "read": "Reading",
+    "load": "Loading the encoder",
+    "measure": "Measuring which backend is fastest here, once",
+    "mine": "Finding phrases",
+    "fit topics": "Finding topics",
+    "assign": "Choosing keyphrases",
+    "consolidate": "Counting phrases",
+    "compact": "Freeing disk space",
+    "write back": "Writing to your index",
+    "take back": "Removing from your index",
+    "copy": "Copying recent changes",
+    "evaluate": "Evaluating",
+    "tag": "Finding training phrases",
+    "prepare": "Preparing pseudo-labels",
+    "encode": "Encoding",
+    "train": "Training",
+    "train joint": "Training to rank and to generate",
+    "train present": "Training on present keyphrases",
+    "train absent": "Training on absent keyphrases",
+    "settle": "Aligning document vectors",
+    "probe": "Selecting held-out texts",
+    "judge": "Comparing encoders",
+    "wait": "Waiting for a running index",
+}
 
 
-class _Far(ProgressColumn):
-    """How far: ``128/600  14.2/s  0:33 left``; only what is known."""
+class _Position(ProgressColumn):
+    """Shows ``128/600  14.2/s  0:33 left``, as far as it is known."""
 
     def render(self, task: Task) -> Text:
         parts = []
@@ -44,16 +68,19 @@ class _Far(ProgressColumn):
         return Text("  ".join(parts), style="progress.data.speed")
 
 
-class Bars:
-    """One bar, which shows the stage that is being worked on; drawn once the work has taken a moment."""
+class ProgressBar:
+    """Implements `indexer.protocols.Progress`: one bar with the current stage, drawn after `DRAW_AFTER_S`.
+
+    Use it in a `with` block.
+    """
 
     def __init__(self) -> None:
-        self._state: tuple[str, int, int | None] | None = None  # the last that was told
+        self._state: tuple[str, int, int | None] | None = None  # the last report
         self._progress: Progress | None = None
         self._stage = ""
         self._task = TaskID(0)
         self._lock = threading.Lock()
-        self._timer = threading.Timer(PATIENCE, self._begin)
+        self._timer = threading.Timer(DRAW_AFTER_S, self._begin)
         self._timer.daemon = True
         self._timer.start()
 
@@ -83,12 +110,15 @@ class Bars:
             self._stage = stage
             self._task = self._progress.add_task("", total=None)
         name = ", ".join(part for part in (named(stage), more) if part)
-        # An estimate may be too low: a bar that is over its end says nothing.
+        # An estimate may be too low: the total grows with the work.
         self._progress.update(
             self._task, description=name, completed=done, total=max(total, done) if total else None
         )
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         with self._lock:
             if self._progress is not None:
@@ -101,87 +131,47 @@ def _progress() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         TimeElapsedColumn(),
-        _Far(),
+        _Position(),
         console=Console(stderr=True),
         transient=True,
     )
 
 
-@contextmanager
-def bars() -> Iterator[Listener]:
-    """A bar for the length of a with block."""
-    shown = Bars()
-    try:
-        yield shown
-    finally:
-        shown.close()
-
-
-EVERY = 60.0  # seconds between two lines of one stage
-BEAT = 1.0  # seconds between two looks whether one is due
-
-NAMES = {
-    "read": "Reading",
-    "load": "Loading the encoder",
-    "measure": "Measuring what encodes fastest here, once",
-    "mine": "Finding phrases",
-    "fit topics": "Finding topics",
-    "assign": "Choosing keyphrases",
-    "consolidate": "Counting phrases",
-    "compact": "Giving space back",
-    "write back": "Writing to your index",
-    "take back": "Taking back from your index",
-    "copy": "Bringing it up to date",
-    "evaluate": "Evaluating",
-    "tag": "Finding phrases to learn from",
-    "prepare": "Preparing lessons",
-    "encode": "Encoding",
-    "train": "Training",
-    "train joint": "Training to rank and to write",
-    "train present": "Training for what stands in the text",
-    "train absent": "Training for what does not",
-    "settle": "Settling document vectors",
-    "probe": "Setting texts aside to judge by",
-    "judge": "Comparing encoders",
-    "wait": "Waiting until nobody indexes",
-}
-
-
 class ProgressLines:
     """Implements `indexer.protocols.Progress`: a line when a stage begins, and each minute that it lasts.
 
-    Some stages tell nothing while they last: a thread says that they do. Close it, or use it in a `with` block.
+    A thread repeats the line of a stage that reports no progress. Use it in a `with` block.
     """
 
     def __init__(self) -> None:
         self._stage = ""
-        self._said = ""  # how far it was when it told last
+        self._line = ""  # the last line
         self._next = 0.0
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        threading.Thread(target=self._beat, name="lines", daemon=True).start()
+        threading.Thread(target=self._repeat, name="lines", daemon=True).start()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         name, _, more = stage.partition(": ")
         if name == "note":
             click.echo(more, err=True)
             return
-        far = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
+        position = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         with self._lock:
-            self._said = ", ".join(part for part in (named(name), far, more) if part)
+            self._line = ", ".join(part for part in (named(name), position, more) if part)
             if name != self._stage or time.monotonic() >= self._next:
                 self._stage = name
-                self._say()
+                self._print()
 
-    def _say(self) -> None:
-        self._next = time.monotonic() + EVERY
-        click.echo(f"{time.strftime('%H:%M:%S')} {self._said}", err=True)
+    def _print(self) -> None:
+        self._next = time.monotonic() + LINE_INTERVAL_S
+        click.echo(f"{time.strftime('%H:%M:%S')} {self._line}", err=True)
 
-    def _beat(self) -> None:
-        while not self._closed.wait(BEAT):
+    def _repeat(self) -> None:
+        while not self._closed.wait(POLL_INTERVAL_S):
             with self._lock:
-                if self._said and time.monotonic() >= self._next:
-                    self._say()
+                if self._line and time.monotonic() >= self._next:
+                    self._print()
 
     def __enter__(self) -> Self:
         return self
@@ -191,5 +181,5 @@ class ProgressLines:
 
 
 def named(stage: str) -> str:
-    """What people call a stage."""
+    """Return the name of a stage for people."""
     return NAMES.get(stage, stage.capitalize())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from indexer.cli.app import App, command, json_option, pass_app
-from indexer.cli.gate import judgement
+from indexer.cli.models import gate_table
 from indexer.cli.output import print_json, say, warn, working
 from indexer.cli.train.shared import Duration, seed_option
 from indexer.export.formatting import clean
@@ -100,7 +100,7 @@ def _show(app: App, report: RetrainReport) -> None:
     for note in report.notes:
         warn(app.completed(clean(note)))
     for name, judged in report.judged.items():
-        say(judgement(name, judged))
+        say(gate_table(name, judged))
         for reason in judged.reasons:
             say(reason)
         say("")

@@ -1,4 +1,4 @@
-"""indexer search"""
+"""indexer search, show: documents, found and one in full."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from indexer.cli.app import App, command, json_option, pass_app
+from indexer.cli.app import App, command, json_of, json_option, pass_app
 from indexer.cli.options import filter_options
 from indexer.cli.output import (
     INDENT,
@@ -20,45 +20,45 @@ from indexer.cli.output import (
     indented,
     mark,
     marked,
+    near,
     print_json,
     say,
+    show_result,
     table,
-)
+)  # fmt: skip
 from indexer.export import serialize
-from indexer.export.formatting import (
-    clean,
-    count,
-    ellipses,
-    found,
-    percent,
-)
+from indexer.export.formatting import clean, count, ellipses, found, percent
 
 if TYPE_CHECKING:
+    from indexer.collection import Collection
     from indexer.engines.base import Filter
+    from indexer.records import Document, Keyphrase, StoredDocument
     from indexer.search.reasons import Reason
     from indexer.search.results import Facet, Hit, Mode, SearchResults
 
 FACETS = ("topic", "keyphrase")
-KEYPHRASES_SHOWN = 5
-FRAGMENTS_SHOWN = 2
+MAX_KEYPHRASES = 5  # of a hit
+MAX_FRAGMENTS = 2
 
 
 @command()
 @click.argument("query", nargs=-1)
 @click.option("--mode", type=click.Choice(["words", "meaning", "both"]), default="both", show_default=True,
-              help="Find the words, what is like the query in meaning, or join both.")  # fmt: skip
+              help="Find the words, documents similar in meaning, or both.")  # fmt: skip
 @filter_options
 @click.option("--facet", "facets", multiple=True, default=FACETS, show_default=True, metavar="FIELD",
               help="Count the values of a field: topic, keyphrase, absent_keyphrase (not in the text) or "
                    "one of your own. May be repeated.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
-@click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Which page.")
+@click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Number of the page.")
 @click.option("--all", "everything", is_flag=True,
-              help="List all documents with the words, without an end; with --json.")  # fmt: skip
+              help="List all documents with the words, without a limit; needs --json.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write all documents that are listed, on all pages, to a file: .csv, .jsonl or .parquet.")  # fmt: skip
-@click.option("--why", is_flag=True, help="Say of each document what it was found by.")
-@json_option
+              help="Write the documents of all pages to a file: .csv, .jsonl or .parquet.")  # fmt: skip
+@click.option("--why", is_flag=True, help="Explain each hit.")
+@json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, page, "
+         "limit, hits (each with topics, keyphrases, fragments, found_by, and near with --why), facets, facets_over. "
+         "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
 def search(
     app: App,
@@ -75,9 +75,16 @@ def search(
 ) -> None:
     """Find documents by words and by meaning, with facets.
 
-    In QUERY, "exact phrase", begin* and -without have their usual meaning, and so have AND, OR and NOT in
-    capitals (put the whole in single quotes, or the shell takes them). Without a QUERY all documents under the
-    filters are listed. Facets count all documents that match, not only those shown.
+    QUERY is words, "exact phrases", begin* for a prefix and -word to exclude; in capitals, NOT excludes the next word,
+    and OR between all words makes any of them enough (put the whole in single quotes for the shell). Without a QUERY,
+    all documents that pass the filters are listed.
+
+    The mode both ranks the documents with the words together with the 100 most similar in meaning (reciprocal rank
+    fusion). If no document has all words, any of them is enough, and the output says so. Facets count all documents
+    with the words, not only those of the page.
+
+    Conditions (--where) with = on the same field are alternatives; all others must hold together. A date may be a year,
+    a month or a day, and means all of it: date<=2015 includes all of 2015.
 
     \b
     Examples:
@@ -88,40 +95,68 @@ def search(
       indexer search wind --all --json > all.json
       indexer search wind --output found.csv
     """
-    if output:
-        _save(app, " ".join(query), mode, filters, output)
-        return
-    if everything:
-        if not as_json or mode == "meaning":
-            raise click.UsageError(
-                "--all lists what is found by words, as JSON: add --json, leave out --mode meaning."
-            )
-        _list_all(app, " ".join(query), filters)
-        return
+    text = " ".join(query)
+    if everything and not output and (not as_json or mode == "meaning"):
+        raise click.UsageError(
+            "--all lists what is found by words, as JSON: add --json, leave out --mode meaning."
+        )
     with app.collection() as collection:
+        if output:
+            _save(collection, text, mode, filters, output)
+            return
+        if everything:
+            _print_all(collection, text, filters)
+            return
         results = collection.search(
-            " ".join(query), mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
+            text, mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
         )
         labels = serialize.labels_of(collection.topics())
         reasons = collection.reasons(results) if why else None
+        is_empty = not results.hits and not collection.engine.info().documents
     if as_json:
         print_json({**serialize.results(results, labels, reasons), "page": page, "limit": limit})
+    elif is_empty:
+        say(f"The collection '{collection.name}' is empty. Fill it: {app.again('index SOURCE')}")
     elif results.total and not results.hits and page > 1:
-        say(
-            f"There is no page {page:,}: {count(results.total, 'document')} fill {-(-results.total // limit):,}."
-        )
+        pages = -(-results.total // limit)
+        say(f"There is no page {page:,}: {count(results.total, 'document')} fill {pages:,}.")
     else:
-        say(rendered(results, labels, reasons))
+        say(format_results(results, labels, reasons))
 
 
-Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; None when nobody asked
+@command()
+@click.argument("id_", metavar="ID")
+@json_option
+@pass_app
+def show(app: App, id_: str, as_json: bool) -> None:
+    """Show a document, with its keyphrases marked in the text.
+
+    ID is as search prints it. Topics, keyphrases and your own fields follow the text.
+
+    \b
+    Example:
+      indexer show arxiv:1405.3939
+    """
+    with app.collection() as collection:
+        stored = collection.document(id_)
+        labels = serialize.labels_of(collection.topics())
+    value = {
+        **serialize.document(stored.document, text=True),
+        **serialize.mined(stored, labels),
+        "bundle": stored.bundle,
+        "run": stored.run,
+    }
+    show_result(value, format_document(stored, labels), as_json=as_json)
 
 
-# -- for people ---------------------------------------------------------------------------------------------
+Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; None without --why
 
 
-def rendered(results: SearchResults, labels: serialize.Labels, reasons: Reasons = None) -> str:
-    """Hits, then facets."""
+# -- hits and facets ----------------------------------------------------------------------------------------
+
+
+def format_results(results: SearchResults, labels: serialize.Labels, reasons: Reasons = None) -> str:
+    """Format hits, then facets."""
     blocks = [_hit(hit, labels, reasons) for hit in results.hits]
     blocks.append(found(results))
     facets = [facet for facet in results.facets if facet.values]
@@ -137,24 +172,23 @@ def _hit(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> str:
     topics = ", ".join(labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics)
     about = [document.id] if document.id != document.name else []
     lines.append(indented(clean(" ".join([*about, f"[{topics}]"] if topics else about))))
-    present = [k.text for k in hit.stored.keyphrases if k.present]
-    absent = [k.text for k in hit.stored.keyphrases if not k.present]
+    present, absent = _keyphrases(hit.stored)
     if present:
-        lines.append(indented(dim(clean("; ".join(present[:KEYPHRASES_SHOWN])))))
+        lines.append(indented(dim(clean("; ".join(present[:MAX_KEYPHRASES])))))
     if absent:
-        lines.append(indented(dim(clean("not in the text: " + "; ".join(absent[:KEYPHRASES_SHOWN])))))
+        lines.append(indented(dim(clean("not in the text: " + "; ".join(absent[:MAX_KEYPHRASES])))))
     texts = [fragment for fragment in hit.fragments if fragment.field != "title"]
-    for fragment in texts[:FRAGMENTS_SHOWN]:
-        before, behind = ellipses(fragment.text, hit.stored.document.text)
-        shown = marked(" ".join(fragment.text.split("\n")), fragment.marks)
-        lines.append(indented(f"{before}{shown}{behind}"))
+    for fragment in texts[:MAX_FRAGMENTS]:
+        before, after = ellipses(fragment.text, document.text)
+        text = marked(" ".join(fragment.text.split("\n")), fragment.marks)
+        lines.append(indented(f"{before}{text}{after}"))
     if reasons is not None:
         lines.append(indent(facts(_why(hit, labels, reasons), margin=len(INDENT))))
     return "\n".join(lines)
 
 
 def _title(hit: Hit) -> str:
-    """The title, with the words that were found in it marked where there are colours."""
+    """The title; with colours, its matches are marked."""
     title = hit.stored.document.name
     found = next((f for f in hit.fragments if f.field == "title" and f.text == title), None)
     if found is None or not colours():
@@ -170,10 +204,9 @@ def _why(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> Iterator[tuple
     ranks = ", ".join(f"{name} #{rank}" for name, rank in hit.found_by.items())
     yield "found by", f"{ranks or 'the filters'}; score {hit.score:.4g}"
     if hit.stored.topics:
-        weights = (f"{labels.get(t.topic_id, t.topic_id)} {percent(t.weight)}" for t in hit.stored.topics)
-        yield "topics", clean(", ".join(weights))
-    if reasons and (near := reasons.get(hit.stored.document.id)):
-        yield "phrases", clean(", ".join(map(_reason, near)))
+        yield "topics", _topics(hit.stored, labels)
+    if reasons and (similar := reasons.get(hit.stored.document.id)):
+        yield "phrases", clean(", ".join(map(_reason, similar)))
 
 
 def _reason(reason: Reason) -> str:
@@ -188,29 +221,74 @@ def _facet(facet: Facet) -> str:
     return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
 
 
-def _save(app: App, query: str, mode: Mode, filters: Sequence[Filter], output: Path) -> None:
-    from indexer.export.tables import (
-        hit_columns,
-        hit_rows,
-        save,
-        writer_for,
+# -- one document -------------------------------------------------------------------------------------------
+
+
+def format_document(stored: StoredDocument, labels: serialize.Labels) -> str:
+    """Format the text with its present keyphrases marked, and what was mined from it."""
+    rows = facts(_about(stored, labels))
+    return "\n\n".join(part for part in (marked_text(stored.document, stored.keyphrases), rows) if part)
+
+
+def marked_text(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
+    """Wrap title and text, and mark the present keyphrases."""
+    parts = []
+    for field in ("title", "text"):
+        spans = [(p.start, p.end) for k in keyphrases for p in k.places if p.field == field]
+        text = marked(getattr(document, field), spans)
+        parts.append(indented(bold(text) if field == "title" and not spans else text, ""))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _about(stored: StoredDocument, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
+    yield "id", clean(stored.document.id)
+    if stored.topics:
+        yield "topics", _topics(stored, labels)
+    present, absent = _keyphrases(stored)
+    if present:
+        yield "keyphrases", clean("; ".join(present))
+    if absent:
+        yield "absent", clean("; ".join(absent)) + dim("  (matching, but not in the text)")
+    for name, value in stored.document.meta.items():
+        yield clean(name), clean(", ".join(value) if isinstance(value, list) else str(value))
+    if stored.document.source:
+        yield "source", clean(near(stored.document.source))
+    if not stored.bundle:
+        yield "mined", "not yet"
+
+
+def _topics(stored: StoredDocument, labels: serialize.Labels) -> str:
+    return clean(
+        ", ".join(f"{labels.get(t.topic_id, t.topic_id)} {percent(t.weight)}" for t in stored.topics)
     )
 
+
+def _keyphrases(stored: StoredDocument) -> tuple[list[str], list[str]]:
+    """Split keyphrases into present and absent ones."""
+    present = [k.text for k in stored.keyphrases if k.present]
+    absent = [k.text for k in stored.keyphrases if not k.present]
+    return present, absent
+
+
+# -- all hits -----------------------------------------------------------------------------------------------
+
+
+def _save(collection: Collection, query: str, mode: Mode, filters: Sequence[Filter], output: Path) -> None:
+    from indexer.export.tables import hit_columns, hit_rows, save, writer_for
+
     write = writer_for(output)
-    with app.collection() as collection:
-        labels = serialize.labels_of(collection.topics())
-        hits = collection.scan(query, mode=mode, filters=filters)
-        rows = hit_rows(hits, labels, scored=mode != "both")
-        save(output, write(rows, hit_columns(collection.engine.fields(), collection.field_kinds().date)))
+    labels = serialize.labels_of(collection.topics())
+    hits = collection.scan(query, mode=mode, filters=filters)
+    rows = hit_rows(hits, labels, scored=mode != "both")
+    save(output, write(rows, hit_columns(collection.engine.fields(), collection.field_kinds().date)))
 
 
-def _list_all(app: App, query: str, filters: Sequence[Filter]) -> None:
-    """One JSON array, written as the documents come."""
-    with app.collection() as collection:
-        labels = serialize.labels_of(collection.topics())
-        before = "[\n"
-        for hit in collection.scan(query, filters=filters):
-            click.echo(before, nl=False)
-            print_json(serialize.hit(hit, labels))
-            before = ","
+def _print_all(collection: Collection, query: str, filters: Sequence[Filter]) -> None:
+    """Print one JSON array, one document at a time."""
+    labels = serialize.labels_of(collection.topics())
+    before = "[\n"
+    for hit in collection.scan(query, filters=filters):
+        click.echo(before, nl=False)
+        print_json(serialize.hit(hit, labels))
+        before = ","
     click.echo("]" if before == "," else "[]")

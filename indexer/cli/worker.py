@@ -19,25 +19,24 @@ def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str
     unknown = [name for name in names if name not in QUEUES]
     if unknown or not names:
         raise click.BadParameter(
-            f"there is no queue {unknown[0] if unknown else value!r}; there are: {', '.join(QUEUES)}."
+            f"there is no queue {unknown[0] if unknown else value!r}; the queues are {', '.join(QUEUES)}."
         )
     return names
 
 
 @command()
 @click.option("--queue", "queues", default="prepare,encode,maintain", show_default=True, callback=_queues,
-              metavar="NAME[,NAME]", help="What to work on: prepare, encode, maintain, train.")  # fmt: skip
+              metavar="NAME[,NAME]", help="Queues to serve: prepare, encode, maintain, train.")  # fmt: skip
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
               help="Processes for each queue.  [default: one; for encode one for each GPU, or two]")  # fmt: skip
-@click.option("--metrics", metavar="[HOST:]PORT", help="Show figures for Prometheus there.")
+@click.option("--metrics", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there.")
 @pass_app
 def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: str | None) -> None:
-    """Do the work that indexer index hands over, on this machine.
+    """Serve the queues of indexer index on this machine.
 
-    Needs a broker (INDEXER_BROKER), and the same engine and catalog as the one who hands over. prepare finds
-    candidate phrases (CPU), encode makes vectors and writes (GPU where there is one), maintain finishes runs
-    and sends lost messages again; one maintain is enough. A process that dies is started again. Ctrl-C or
-    SIGTERM: what is in hand is finished first.
+    Needs a broker (INDEXER_BROKER), and the same engine and catalog as indexer index. prepare finds candidate phrases
+    (CPU), encode computes vectors and writes (GPU if present), maintain finishes runs and resends lost messages; one
+    maintain is enough. A process that dies is restarted. Ctrl-C or SIGTERM: current tasks are finished first.
 
     \b
     Examples:
@@ -55,7 +54,7 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
     settings = app.settings()
     if not settings.broker:
         raise SettingsError(
-            "There is no broker: workers are told by one what to do.",
+            "There is no broker: workers get their tasks from one.",
             hint="Set INDEXER_BROKER, for example to redis://localhost:6379/0. See docs/workers.md",
         )
     Sender(settings).check()
@@ -70,8 +69,8 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
 
 
 def _environment(app: App) -> dict[str, str]:
-    """What options said, for the processes: not on their command line, where others could read it."""
-    said = {f"INDEXER_{name.upper()}": str(value) for name, value in app.flags.items()}
+    """Return the options as environment variables: other users can read a command line."""
+    environment = {f"INDEXER_{name.upper()}": str(value) for name, value in app.flags.items()}
     if app.verbose:
-        said["INDEXER_LOG_LEVEL"] = "info" if app.verbose == 1 else "debug"
-    return said
+        environment["INDEXER_LOG_LEVEL"] = "info" if app.verbose == 1 else "debug"
+    return environment

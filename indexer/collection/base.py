@@ -64,7 +64,7 @@ class Opened:
         Raises:
             NotFound: There is no such collection, and none is to be made.
         """
-        settings, engine = _opened(settings or load_settings(**flags), create=create)
+        settings, engine = open_live(settings or load_settings(**flags), create=create)
         try:
             settings.make_home()
             catalog = Catalog.open(settings.database)
@@ -89,7 +89,7 @@ class Opened:
 
     def _open_again(self) -> None:
         """Go on with the generation that is live now, and with its encoder."""
-        settings, engine = _opened(self.settings, create=False)
+        settings, engine = open_live(self.settings, create=False)
         if settings.bundle != self.settings.bundle:
             for learned in ("encoder", "ranker"):
                 self.__dict__.pop(learned, None)
@@ -136,8 +136,8 @@ class Opened:
         return preparer_here(self.settings.tagger)
 
 
-def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
-    """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
+def open_live(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
+    """Open the live generation; return it with settings that name its encoder."""
     from indexer.runs.bundle_files import fetch
     from models.registry import Registry
 

@@ -188,14 +188,14 @@ def _dates_between(engine: Engine, field: str, start: str, end: str) -> list[str
 
 
 def _no_date(given: str) -> QueryError:
-    return QueryError(f"'{given}' is no date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
+    return QueryError(f"'{given}' is not a date.", hint="For example: 2014, 2014-05 or 2014-05-12.")
 
 
 def within(field: str, first: str, last: str) -> list[Filter]:
     """Conditions for dates from one year, month or day to another one, both included; an empty one sets no limit.
 
     Raises:
-        QueryError: One of them is no date, or the first comes behind the last.
+        QueryError: One of them is not a date, or the first is after the last.
     """
     for given in (first, last):
         if given and not (is_date(given) and len(given) in UNITS):

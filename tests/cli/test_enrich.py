@@ -46,8 +46,8 @@ def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
     for number in range(10):
         index.put(f"new{number}", {"text": OTHERS[0]})
     assert enrich().stderr == (
-        "Warning: 10 documents got no topic: they are unlike those that the topics were found in. "
-        f"Find topics anew: indexer --home {home} topics refit\n"
+        "Warning: 10 documents got no topic: they are not similar to any. "
+        f"Find topics again: indexer --home {home} topics refit\n"
         "Warning: After that, enrich once more: it writes the new topics to the index.\n"
     )
 
@@ -62,7 +62,7 @@ def test_a_watch_says_that_it_watches_and_what_each_look_did(index, enrich, monk
 
     monkeypatch.setitem(Collection.watch.__kwdefaults__, "pause", write)
     shown = enrich("--watch", "--every", "60", "--topics", "3")
-    assert shown.stderr.startswith("Keeps up with news, and looks every 1 min 0 s. Ctrl-C ends it.\n")
+    assert shown.stderr.startswith("Following news, every 1 min 0 s. Ctrl-C ends it.\n")
     assert shown.stdout.splitlines()[-2] == "60 documents of the index written"
     assert re.fullmatch(r"\d\d:\d\d:\d\d 1 mined, 1 deleted, 1 written", shown.stdout.splitlines()[-1])
     assert shown.exit_code == 130

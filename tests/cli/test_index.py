@@ -42,7 +42,7 @@ def test_a_collection_goes_on_with_its_encoder_and_says_so(run, home, tmp_path, 
     assert run("index", "docs.jsonl", "--bundle", "minilm-phrases", home=home).stderr == ""
     again = run("index", "docs.jsonl", "--bundle", "minilm-base", home=home)
     assert again.exit_code == 0
-    assert "Collection 'main' goes on with its encoder 'minilm-phrases'" in again.stderr
+    assert "Collection 'main' keeps its encoder 'minilm-phrases'" in again.stderr
 
 
 def test_the_command_to_type_next_does_not_name_the_bundle_that_there_is_not(
@@ -78,7 +78,7 @@ def test_what_an_interrupted_run_had_mined_is_finished_and_said(
     shown = run("index", "docs.jsonl", "--topics", "2", home=home).stdout
     assert shown == (
         "6 documents read: 0 new, 0 changed, 6 unchanged, 0 deleted, 0 failed\n"
-        "6 documents finished that an earlier run had mined\n"
+        "6 documents of an earlier run finished\n"
         "2 topics found\n"
     )
     assert run("index", "docs.jsonl", home=home).stdout == "nothing changed\n"
@@ -102,8 +102,8 @@ def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, hom
     assert shown.stderr == ""  # two may be strange
     shown = run("index", write(tmp_path / "many.jsonl", strangers[2:]), home=home)
     assert shown.stderr == (
-        "Warning: 10 documents got no topic: they are unlike those that the topics were found in. "
-        f"Find topics anew: indexer --home {home} topics refit\n"
+        "Warning: 10 documents got no topic: they are not similar to any. "
+        f"Find topics again: indexer --home {home} topics refit\n"
     )
     assert "topics found\n" in run("topics", "refit", home=home).stdout
 
@@ -212,7 +212,7 @@ def test_commands_in_hints_have_the_options_that_led_there(run, home, monkeypatc
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "Error: --no-wait leaves the mining to workers, and there is no broker that could tell them."),
+        ([], "Error: --no-wait leaves the mining to workers, and no broker is set."),
         (["--no-workers"], "Error: --no-wait leaves the mining to workers, and --no-workers does it here."),
     ],
 )
@@ -310,3 +310,10 @@ def test_topics_that_cannot_be_found_so_are_refused_before_any_work(run, home, t
     assert result.exit_code == 2
     assert "The topics asked for are 'magic:40'" in result.stderr
     assert not home.exists()
+
+
+def test_a_folder_without_documents_is_named_with_the_suffixes_that_are_read(run, home, tmp_path):
+    (tmp_path / "empty").mkdir()
+    text = run("index", "empty", home=home).stdout
+    assert text.startswith("No readable document was found in empty. These files are read: .jsonl, ")
+    assert ".docx" in text

@@ -7,7 +7,7 @@ import json
 import pytest
 from click import BadParameter
 
-from indexer.cli.models.importing import Layers
+from indexer.cli.models import Layers
 from tests.cli.conftest import invoked
 from tests.models.small_checkpoints import write_checkpoint
 
@@ -36,6 +36,6 @@ def test_layers_are_read(said, meant):
 
 
 @pytest.mark.parametrize("said", ["", "six", "6-3", "1,,2", "-1"])
-def test_what_is_no_layer_is_refused(said):
-    with pytest.raises(BadParameter, match="are no layers; write 3-6 or 0,5,6"):
+def test_invalid_layers_are_refused(said):
+    with pytest.raises(BadParameter, match="are not layers; write 3-6 or 0,5,6"):
         Layers().convert(said, None, None)

@@ -29,14 +29,14 @@ def seen(screen):
 
 
 def test_work_that_is_done_at_once_draws_nothing(screen):
-    with module.bars() as progress:
+    with module.ProgressBar() as progress:
         progress("read", 600, 600)
     assert seen(screen) == ""
 
 
 def test_longer_work_says_stage_number_and_total(screen, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
-    with module.bars() as progress:
+    monkeypatch.setattr(module, "DRAW_AFTER_S", 0.0)
+    with module.ProgressBar() as progress:
         progress("mine", 0, 1200)
         deadline = time.monotonic() + 5
         while "0/1,200" not in seen(screen) and time.monotonic() < deadline:
@@ -52,8 +52,8 @@ def test_longer_work_says_stage_number_and_total(screen, monkeypatch):
 
 
 def test_an_estimate_that_was_too_low_grows(screen, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
-    with module.bars() as progress:
+    monkeypatch.setattr(module, "DRAW_AFTER_S", 0.0)
+    with module.ProgressBar() as progress:
         progress("read", 7, 5)
         deadline = time.monotonic() + 5
         while "7/7" not in seen(screen) and time.monotonic() < deadline:
@@ -62,8 +62,8 @@ def test_an_estimate_that_was_too_low_grows(screen, monkeypatch):
 
 
 def test_a_stage_without_a_name_of_its_own_is_shown_as_it_is(screen, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
-    with module.bars() as progress:
+    monkeypatch.setattr(module, "DRAW_AFTER_S", 0.0)
+    with module.ProgressBar() as progress:
         progress("polish", 0, None)
         deadline = time.monotonic() + 5
         while "Polish" not in seen(screen) and time.monotonic() < deadline:

@@ -24,7 +24,7 @@ def test_a_line_for_each_stage_and_each_minute(capsys, monkeypatch):
         lines("judge", 0, None)
     shown = capsys.readouterr().err.splitlines()
     assert [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in shown] == [
-        "Finding phrases to learn from, 64",
+        "Finding training phrases, 64",
         "Training, 1 of 600, loss 3.200",
         "Training, 41 of 600, loss 3.000",
         "Goes on with a training at step 41 of 600.",
@@ -40,7 +40,7 @@ def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
 
     said: list[str] = []
     enough = threading.Event()
-    for name, value in {"EVERY": 0.02, "BEAT": 0.01, "click.echo": echo}.items():
+    for name, value in {"LINE_INTERVAL_S": 0.02, "POLL_INTERVAL_S": 0.01, "click.echo": echo}.items():
         monkeypatch.setattr(f"indexer.cli.progress.{name}", value)
     with ProgressLines() as lines:
         lines("judge", 0, None)
@@ -52,8 +52,8 @@ def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
 def test_on_a_terminal_a_note_is_a_line_too(drawn, capsys, monkeypatch):
     from indexer.cli import progress
 
-    monkeypatch.setattr(progress, "PATIENCE", 0.0 if drawn else 60.0)
-    with progress.bars() as progress:
+    monkeypatch.setattr(progress, "DRAW_AFTER_S", 0.0 if drawn else 60.0)
+    with progress.ProgressBar() as progress:
         progress("train", 1, 600)
         progress("note: Goes on with a training at step 41 of 600.", 0, None)
     assert "Goes on with a training at step 41 of 600." in capsys.readouterr().err

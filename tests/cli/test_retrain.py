@@ -95,7 +95,7 @@ def test_json_is_the_report(retrain, home):
 def test_without_a_terminal_there_is_a_line_for_each_stage(retrain):
     lines = retrain().stderr.splitlines()
     assert any(line.endswith(" Training, 1 of 2, loss 0.500") for line in lines)
-    assert any(line.endswith(" Setting texts aside to judge by") for line in lines)
+    assert any(line.endswith(" Selecting held-out texts") for line in lines)
 
 
 def test_it_tells_of_drift(retrain, run, home):

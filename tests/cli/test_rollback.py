@@ -129,5 +129,5 @@ def test_models_tell_where_an_encoder_comes_from_and_what_the_gate_said(run, swa
     assert line.split()[:3] == ["*", "minilm-base", "384"]
     assert "accepted" in line
     shown = run("models", "show", "minilm-base", home=swapped).stdout
-    assert "minilm-base: may take over" in shown
+    assert "minilm-base: accepted" in shown
     assert shown.splitlines()[-1].split() == ["silhouette", "0.400", "-", "0.37", "or", "more", "kept"]

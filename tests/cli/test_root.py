@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.cli.app import App
-from indexer.cli.root import SECTIONS
+from indexer.cli.app import SECTIONS, App
 
 ROOT = Path(__file__).parents[2]
 CLI = ROOT / "indexer" / "cli"
@@ -150,9 +149,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(run, home, tmp_path, monkeypa
     (tmp_path / "a.txt").write_text("text")
     result = run("index", "a.txt", home=home)
     assert result.exit_code == 130
-    assert (
-        result.stderr.strip() == "Stopped. What is written stays; the same command goes on where it stopped."
-    )
+    assert result.stderr.strip() == "Stopped. Written data is kept; the same command resumes."
 
 
 def test_a_run_that_was_stopped_by_hand_is_interrupted_and_can_go_on(

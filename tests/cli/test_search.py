@@ -141,7 +141,7 @@ def test_an_unknown_topic_names_near_ones(read):
 # -- phrases ------------------------------------------------------------------------------------------------
 
 
-def test_phrases_are_listed_by_likeness(read):
+def test_phrases_are_listed_by_similarity(read):
     rows = found(read("phrases", "ocean", "waves", "--limit", "3", "--json"))
     assert rows[0]["phrase"].lower() == "ocean waves"
     assert rows[0]["score"] == pytest.approx(1, abs=0.01)
@@ -216,7 +216,7 @@ def test_show_of_an_unknown_id(read):
     [
         (["bees", "--where", "yeer>=2020"], "no field 'yeer'"),
         (["bees", "--facet", "autor"], "no field 'autor'"),
-        (["-bees"], "goes behind --"),
+        (["-bees"], "goes after --"),
     ],
 )
 def test_what_would_silently_find_nothing_is_refused(read, args, message):
@@ -236,3 +236,19 @@ def test_a_file_has_what_the_mode_lists(read, tmp_path):
     assert all(float(row["score"]) > 0 for row in by["words"])
     assert len(by["both"]) == 21
     assert {row["id"] for row in by["both"] if row["found_by"] == "both"} == {"d01", "d07", "d13", "d19"}
+
+
+def test_a_search_in_an_empty_collection_says_so(run, home, tmp_path):
+    (tmp_path / "empty").mkdir()
+    run("index", "empty", home=home)
+    expected = f"The collection 'main' is empty. Fill it: indexer --home {home} index SOURCE\n"
+    assert run("search", "robot", "--mode", "words", home=home).stdout == expected
+    assert run("search", home=home).stdout == expected
+
+
+def test_a_condition_with_another_word_than_a_date_is_named(run, home, tmp_path, corpus, write):
+    records = [{**record, "date": f"20{i:02d}-05-12"} for i, record in enumerate(corpus(6))]
+    run("index", write(tmp_path / "dated.jsonl", records), "--topics", "2", home=home)
+    result = run("search", "robot", "--where", "date>=abc", home=home)
+    assert result.exit_code == 2
+    assert "'abc' is not a date." in result.stderr

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 
 import pytest
+from engines.elastic.stub import Stub, serve
 from small_parts import WideHashEncoder
 
-from indexer.cli.root import main
+from indexer.cli import main
+from indexer.collection import Collection
+from indexer.engines.elastic.health import HealthProblem
+from indexer.engines.local import LocalEngine
 
 
 def as_json(result):
@@ -52,6 +57,67 @@ def test_dead_letters_name_file_and_line(run, home, tmp_path):
 
 def test_no_dead_letters_is_an_empty_list(read):
     assert as_json(read("status", "--dead", "--json")) == []
+
+
+def test_status_while_the_engine_is_away_shows_what_the_catalog_knows(read):
+    result = read("status", "--engine", "http://127.0.0.1:1")
+    assert result.exit_code == 1
+    text = " ".join(result.stdout.split())
+    assert "problem There is no answer from Elasticsearch at http://127.0.0.1:1" in text
+    assert "documents 21" in text
+    assert "21 read, 21 new, 21 mined" in text
+    found = json.loads(read("status", "--json", "--engine", "http://127.0.0.1:1").stdout)
+    assert (found["engine"], found["topics"], found["documents"]["done"]) == (None, None, 21)
+    assert len(found["problems"]) == 1
+
+
+def test_status_while_the_catalog_is_away_shows_the_engine(read, monkeypatch):
+    monkeypatch.setenv("INDEXER_DATABASE", "postgresql+psycopg://me:secret@127.0.0.1:1/catalog")
+    result = read("status")
+    assert (result.exit_code, "secret" in result.output) == (1, False)
+    text = " ".join(result.stdout.split())
+    assert "cannot be used: connection failed" in text
+    assert "documents 21" in text
+    assert "topics 3" in text
+
+
+def test_status_with_nothing_at_all_is_an_error(run, home):
+    result = run("status", "--engine", "http://127.0.0.1:1", home=home)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "There is no answer from Elasticsearch" in result.stderr
+    assert not home.exists()
+
+
+def test_status_names_a_block_of_the_engine(indexed):
+    class Blocked(LocalEngine):
+        def problems(self):
+            yield HealthProblem("indexer-main-phrases takes no writes", "Free some space.", fatal=True)
+            yield HealthProblem("words are compared by their letters", "", fatal=False)
+
+    with Collection.open(home=indexed) as collection:
+        blocked = Blocked(collection.engine.path, collection.engine.dims)
+        with closing(Collection(collection.settings, blocked, collection.catalog)) as collection:
+            assert collection.problems() == ("indexer-main-phrases takes no writes. Free some space.",)
+
+
+def test_status_names_a_full_disk_of_the_server(indexed):
+    stub = Stub()
+    answers = [
+        {"blocks": {"global": {"10": {"description": "cluster read-only (api)"}}}},
+        {"indicators": {"disk": {"status": "red", "symptom": "1 node is out of disk space."}}},
+        {"license": {"type": "basic", "status": "active"}},
+    ]
+    stub.mishaps += [lambda items, answer=answer: (200, answer) for answer in answers]
+    with serve(stub) as server, Collection.open(home=indexed) as collection:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        settings = collection.settings.model_copy(update={"engine": address})
+        problems = Collection(settings, collection.engine, collection.catalog).problems()
+        server.shutdown()
+    assert [problem.split(".")[0] for problem in problems] == [
+        "the server takes no writes: cluster read-only (api)",
+        "1 node is out of disk space",
+    ]
 
 
 # -- doctor -------------------------------------------------------------------------------------------------

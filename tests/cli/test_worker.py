@@ -51,8 +51,16 @@ def test_status_is_told_without_the_broker(read, monkeypatch):
     assert json.loads(result.stdout)["work"]["queues"]["prepare"] is None
 
 
+@pytest.mark.slow
+def test_status_names_the_broker_that_is_away(read, monkeypatch):
+    monkeypatch.setenv("INDEXER_BROKER", BROKER)
+    text = " ".join(read("status").stdout.split())
+    assert "problem The broker at redis://:***@127.0.0.1:9/0 does not answer." in text
+    assert "documents 21" in text
+
+
 def test_watching_ends_when_nothing_is_with_the_workers(read):
-    assert read("status", "--watch").stdout == "nothing is with the workers\n"
+    assert read("status", "--watch").stdout == "the workers have no work\n"
     assert read("status", "--watch", "--json").exit_code == 2
 
 
@@ -68,7 +76,7 @@ def test_status_says_what_is_with_the_workers(run, home, tmp_path, corpus, write
         claim = collection.catalog.claim(away, "prepare")
         collection.catalog.release(claim, delay=60, error="Elasticsearch is away.")
         shown = " ".join(run("status", home=home).stdout.split())
-    assert "3 documents left; prepare 1 waiting, 1 at work; encode 0 waiting, 0 at work; 1 put off" in shown
+    assert "3 documents left; prepare 1 waiting, 1 at work; encode 0 waiting, 0 at work; 1 postponed" in shown
     assert "Elasticsearch is away." in shown
 
 
@@ -99,7 +107,7 @@ def waiting(run, home, tmp_path, corpus, write):
 def test_status_says_that_no_worker_answers_for_what_waits(run, home, broker, waiting):
     shown = " ".join(run("status", home=home).stdout.split())
     nobody = f"no worker answers for prepare; start one: indexer --home {home} worker --queue prepare"
-    assert f"nobody there {nobody}" in shown
+    assert f"no worker {nobody}" in shown
 
 
 def test_a_worker_that_answers_for_another_queue_is_of_no_use(run, home, broker, waiting, monkeypatch):
@@ -120,12 +128,12 @@ def test_nobody_is_missing_where_somebody_is_at_work(run, home, broker, waiting)
 
     with Collection.open(home=home) as collection:
         collection.catalog.claim(next(iter(collection.catalog.waiting())).id, "prepare")
-        assert "nobody there" not in run("status", home=home).stdout
+        assert "no worker" not in run("status", home=home).stdout
 
 
 def test_without_a_broker_nobody_can_be_asked(run, home, waiting):
     shown = " ".join(run("status", home=home).stdout.split())
-    assert "nobody there prepare: INDEXER_BROKER is not set here, so no worker can be asked" in shown
+    assert "no worker prepare: INDEXER_BROKER is not set here, so no worker can be asked" in shown
 
 
 def test_status_says_that_a_run_is_being_finished(run, home, broker, waiting, monkeypatch):
@@ -145,11 +153,11 @@ def test_status_says_that_a_run_is_being_finished(run, home, broker, waiting, mo
         with collection.catalog.lock("main", "indexer worker"):
             shown = " ".join(run("status", home=home).stdout.split())
             assert "phrase rows follow: indexer worker (pid " in shown
-            assert "nobody there" not in shown
+            assert "no worker" not in shown
             monkeypatch.setattr("indexer.cli.status.time.sleep", looks)
             first, second = run("status", "--watch", home=home).stdout.splitlines()
     assert first.startswith("all is mined; keyphrases, topics and phrase rows follow: indexer worker (pid ")
-    assert second == "nothing is with the workers"
+    assert second == "the workers have no work"
 
 
 @pytest.mark.slow
@@ -177,7 +185,7 @@ def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, wr
     lines = run("status", "--watch", home=home).stdout.splitlines()
     assert "train 1 message; maintain 1 message" in lines[0]
     assert lines[1].endswith(": Workers are at it: train, 2 of 3.")
-    assert lines[2:] == ["nothing is with the workers"]
+    assert lines[2:] == ["the workers have no work"]
     Transport.global_state.clear()
 
 

@@ -145,7 +145,7 @@ def test_from_and_to_include_both():
     assert within("date", "", "") == []
     assert within("date", "2014-05", "2014") == [Filter("date", ">=", "2014-05"), Filter("date", "<", "2015")]
     for wrong in ("14", "2014-13", "soon", "2014-02-30", "2014-01-01T00:00"):
-        with pytest.raises(QueryError, match="is no date"):
+        with pytest.raises(QueryError, match="is not a date"):
             within("date", wrong, "")
 
 

@@ -71,7 +71,7 @@ def test_dates_narrow_and_are_drawn(web):
     assert bars[0].get("aria-label") == "2000: 1"
     assert text(one(seen(web, bars[4].get("href")), "//h2[@id='said']")) == "1 document"
     wrong = seen(web, "/?from=soon&q=ice&mode=words", 400)
-    assert "'soon' is no date" in text(one(wrong, "//p[@id='dates-problem']"))
+    assert "'soon' is not a date" in text(one(wrong, "//p[@id='dates-problem']"))
     assert one(wrong, "//input[@name='from']").get("aria-describedby") == "dates-problem dates-how"
     assert one(wrong, "//input[@name='from']").get("value") == "soon"
 

@@ -1,0 +1,359 @@
+"""indexer topics: list, explain, name, merge and export the topics of the collection."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from indexer.cli.app import App, Group, json_of, json_option, pass_app
+from indexer.cli.index import show_report
+from indexer.cli.options import topics_option
+from indexer.cli.output import bold, dim, facts, show_result, table, working
+from indexer.export import serialize
+from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
+
+if TYPE_CHECKING:
+    from indexer.collection import Collection
+    from indexer.export.tables import Row
+    from indexer.records import Topic
+    from indexer.search.trends import Trends
+    from indexer.topics.explain import Vote, Why
+    from indexer.topics.history import TopicDetails, TopicHistory
+
+MAX_PHRASES = 6  # of a topic in the list
+FULL_SHARE = 0.995  # printed as 100 %: a column of such shares is left out
+DOCUMENT_COLUMNS = ("document", "title", "topic", "label", "weight")
+
+
+@click.group(cls=Group, default="list")
+def topics() -> None:
+    """List, explain, name and merge the mined topics.
+
+    A topic's id (t-000042) is permanent: every later run keeps it. TOPIC is the id, its number (42) or its label.
+
+    \b
+    Examples:
+      indexer topics
+      indexer topics show 3
+      indexer topics rename 3 'Ocean waves'
+    """
+
+
+@topics.command("list")
+@json_of("id, label, documents, phrases, label_locked, and the growth: since, share_lately, share_before, growth "
+         "(share_lately / share_before - 1), clear (significant); null without dates")  # fmt: skip
+@pass_app
+def list_(app: App, as_json: bool) -> None:
+    """List all topics, largest first, with their leading phrases.
+
+    If documents have dates, the growth compares the share of each topic among the newest fifth of them with its share
+    before; it is left out where fewer than five documents would be expected in either.
+
+    \b
+    Examples:
+      indexer topics
+      indexer topics list --json
+    """
+    with app.collection() as collection:
+        found = collection.topics()
+        trends = collection.topic_trends()
+    value = [serialize.growing(topic, trends) for topic in found]
+    show_result(value, format_topics(found, trends) or "no topics yet", as_json=as_json)
+
+
+@topics.command()
+@click.argument("topic")
+@click.option(
+    "--documents", type=click.IntRange(0), default=5, show_default=True, help="Number of documents."
+)
+@json_option
+@pass_app
+def show(app: App, topic: str, documents: int, as_json: bool) -> None:
+    """Show phrases, documents and history of a topic.
+
+    \b
+    Examples:
+      indexer topics show 3
+      indexer topics show t-000003 --documents 20
+      indexer topics show 'ocean waves' --json
+    """
+    with app.collection() as collection:
+        details = collection.topic(topic, documents=documents)
+    show_result(serialize.topic_details(details), _format_details(details), as_json=as_json)
+
+
+@topics.command()
+@click.argument("id_", metavar="ID")
+@json_option
+@pass_app
+def why(app: App, id_: str, as_json: bool) -> None:
+    """Explain why document ID has its topics.
+
+    Each phrase of a document votes for its most similar topic, with a weight that comes from its score as a keyphrase.
+    Outliers, whose similarity to every topic is below the threshold, do not vote. The columns: share of the vote,
+    topic, similarity to it, lead over the next topic. With topics found by `documents`, the whole text decides, and
+    each phrase has the similarity of the document.
+
+    \b
+    Example:
+      indexer topics why arxiv:1405.3939
+    """
+    with app.collection() as collection:
+        found = collection.why(id_)
+        labels = serialize.labels_of(collection.topics())
+    show_result(serialize.why(found, labels), format_votes(found, labels), as_json=as_json)
+
+
+@topics.command()
+@click.argument("topic")
+@json_option
+@pass_app
+def history(app: App, topic: str, as_json: bool) -> None:
+    """List the history of TOPIC through all fits, oldest first.
+
+    TOPIC may be retired: ids are never reused.
+
+    \b
+    Examples:
+      indexer topics history 3
+      indexer topics history t-000003 --json
+    """
+    with app.collection() as collection:
+        found = collection.topic_history(topic)
+    text = f"{found.entry.id} {clean(found.entry.label)}: {_state(found)}\n\n{_events(found)}"
+    show_result(serialize.topic_history(found), text, as_json=as_json)
+
+
+@topics.command()
+@click.argument("topic")
+@click.argument("label", required=False)
+@click.option("--mined", is_flag=True, help="Restore the mined name: the leading phrase.")
+@json_option
+@pass_app
+def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) -> None:
+    """Give TOPIC the name LABEL, or restore its mined name.
+
+    The id stays, and a refit keeps the name.
+
+    \b
+    Examples:
+      indexer topics rename 3 'Ocean waves'
+      indexer topics rename 3 --mined
+    """
+    if mined == (label is not None):
+        raise click.UsageError("Give either a LABEL, or --mined.")
+    with app.collection() as collection:
+        before = {found.id: found.label for found in collection.topics()}
+        renamed = collection.unname_topic(topic) if label is None else collection.rename_topic(topic, label)
+    old = before[renamed.id]
+    text = clean(f"{renamed.id} is now '{renamed.label}' (was '{old}')")
+    show_result(
+        serialize.topic(renamed), "nothing changed" if old == renamed.label else text, as_json=as_json
+    )
+
+
+@topics.command()
+@click.argument("into")
+@click.argument("others", nargs=-1, required=True)
+@json_option
+@pass_app
+def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
+    """Merge several topics into one.
+
+    INTO keeps its id and name, OTHERS retire, and their ids lead to INTO. This cannot be undone.
+
+    \b
+    Example:
+      indexer topics merge 3 7 12
+    """
+    with working(app) as progress, app.collection() as collection:
+        topic, changed = collection.merge_topics(into, others, progress=progress)
+    text = clean(f"{topic.id} '{topic.label}' has {count(topic.size, 'document')} now, {changed:,} changed")
+    show_result({**serialize.topic(topic), "changed": changed}, text, as_json=as_json)
+
+
+@topics.command()
+@topics_option
+@json_option
+@pass_app
+def refit(app: App, topics: str | None, as_json: bool) -> None:
+    """Find the topics again, from the stored documents.
+
+    No source is read. A continued topic keeps its id and its user-defined name; the history of the others is recorded
+    (indexer topics show).
+
+    \b
+    Example:
+      indexer topics refit --topics 40
+    """
+    with working(app) as progress, app.collection() as collection:
+        report = collection.index([], topics=topics, refit=True, progress=progress)
+    show_report(app, report, as_json=as_json)
+
+
+@topics.command()
+@click.option("--format", "kind", type=click.Choice(["json", "csv", "jsonl", "parquet"]), default="json",
+              show_default=True, help="A JSON array, CSV with a header, JSON Lines, or Parquet (pyarrow).")  # fmt: skip
+@click.option("--documents", is_flag=True, help="Write rows of document, topic and weight instead of topics.")
+@click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
+              help="File to write.  [default: standard output]")  # fmt: skip
+@pass_app
+def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
+    """Write topics, or the topics of documents, as a file for other programs.
+
+    \b
+    Examples:
+      indexer topics export --format csv --output topics.csv
+      indexer topics export --documents --format csv > document_topics.csv
+    """
+    from indexer.export.tables import TOPIC_COLUMNS, WRITERS, save, topic_rows
+
+    with app.collection() as collection:
+        columns: Sequence[str] = DOCUMENT_COLUMNS if documents else TOPIC_COLUMNS
+        trends = None if documents else collection.topic_trends()
+        rows = _document_rows(collection) if documents else topic_rows(collection.topics(), trends)
+        parts = _json_lines(rows) if kind == "json" else WRITERS[kind](rows, columns)
+        if output:
+            save(output, parts)
+        else:
+            for part in parts:
+                click.echo(part.removeprefix(codecs.BOM_UTF8), nl=False)  # a pipe needs no byte order mark
+
+
+# -- as text ------------------------------------------------------------------------------------------------
+
+
+def format_topics(topics: Sequence[Topic], trends: Trends | None = None) -> str:
+    """Format topics, one on a line; with their growth, if documents have dates."""
+    rows = [
+        (topic.id, f"{topic.size:,}", clean(topic.label), clean("; ".join(topic.phrases[:MAX_PHRASES])))
+        for topic in topics
+    ]
+    head = ("id", "documents", "label", "leading phrases")
+    if trends is None:
+        return table(rows, head=head, right=(1,))
+    growths = [growth(trends.by_topic.get(topic.id)) for topic in topics]
+    with_growth = [(*row[:2], change, *row[2:]) for row, change in zip(rows, growths, strict=True)]
+    return table(with_growth, head=(*head[:2], f"growth since {trends.since}", *head[2:]), right=(1, 2))
+
+
+def _format_details(details: TopicDetails) -> str:
+    """Format facts, documents and history of a topic."""
+    blocks = [facts(_about_topic(details))]
+    if details.special:
+        shares = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.special]
+        head = ("significant keyphrases", "documents, of all with it")
+        blocks.append(table(shares, head=head, right=(1,)))
+    if details.documents:
+        blocks.append(_representatives(details))
+    return "\n\n".join([*blocks, _events(details.history)])
+
+
+def _about_topic(details: TopicDetails) -> Iterator[tuple[str, str]]:
+    topic = details.topic
+    yield "topic", bold(clean(topic.label)) + (dim("  (user-defined)") if topic.label_locked else "")
+    yield "id", topic.id
+    yield "documents", f"{topic.size:,}"
+    yield "phrases", clean("; ".join(topic.phrases))
+    for other in details.others:
+        yield "became too", clean(f"{other.id} '{other.label}'")
+
+
+def _representatives(details: TopicDetails) -> str:
+    """Format the documents of a topic, with their shares if these differ."""
+    weights = [serialize.weight(d, details.topic.id) for d in details.documents]
+    names = [(clean(d.document.id), clean(d.document.name)) for d in details.documents]
+    if min(weights) >= FULL_SHARE:
+        return table(names, head=("id", "document"))
+    rows = [(percent(weight), *name) for weight, name in zip(weights, names, strict=True)]
+    return table(rows, head=("share", "id", "document"), right=(0,))
+
+
+def _state(history: TopicHistory) -> str:
+    if history.entry.state == "live":
+        return f"live, {history.entry.size:,} documents"
+    successors = ", ".join(history.successors)
+    return f"retired; it leads to {successors}" if successors else "retired, without a successor"
+
+
+def _events(history: TopicHistory) -> str:
+    """Format the time, run, event and then name of each change of a topic."""
+    rows = [
+        (
+            moment(event.entry.at),
+            event.by,
+            clean(text),
+            clean(event.entry.label) if event.entry.new_id == history.entry.id else "",
+        )
+        for event, text in describe_event(history)
+    ]
+    return table(rows, head=("when", "by", "what happened", "name"))
+
+
+def format_votes(found: Why, labels: serialize.Labels, *, limit: int | None = None) -> str:
+    """Format the topics of the document, then the votes."""
+    rows = [_vote(vote, labels) for vote in found.votes[:limit]]
+    topic = "topic" if found.whole else "votes for"
+    votes = table(rows, head=("weight", "phrase", topic, "similarity", "lead", "over"), right=(0, 3, 4))
+    return f"{facts(_about_votes(found, labels))}\n\n{votes}".rstrip()
+
+
+def _about_votes(found: Why, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
+    yield "document", bold(clean(found.document.name))
+    shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
+    none = "none is similar enough" if found.whole else "none: no topic has enough of the votes"
+    yield "topics", ", ".join(shares) or none
+    if found.whole:
+        yield "decided by", "the text as a whole"
+    if found.runner_up:
+        topic, share = found.runner_up
+        vote = f" {percent(share)}" if share else "" if found.whole else ", without a vote"
+        yield "runner-up", clean(topic.label) + vote
+    outliers = sum(vote.weight for vote in found.votes if vote.topic is None)
+    if outliers and not found.whole:
+        yield (
+            "no vote",
+            f"{percent(outliers)} (phrases whose similarity to any topic is below {found.reach:.2f})",
+        )
+    yield "made with", clean(f"{found.bundle}, topics of run {found.fit}")
+
+
+def _vote(vote: Vote, labels: serialize.Labels) -> tuple[str, ...]:
+    return (
+        percent(vote.weight),
+        clean(vote.phrase),
+        clean(labels.get(vote.topic, vote.topic)) if vote.topic else dim("no topic"),
+        f"{vote.similarity:.2f}",
+        f"{vote.margin:.2f}",
+        clean(labels.get(vote.runner_up, vote.runner_up)) if vote.runner_up else "",
+    )
+
+
+# -- as a file ----------------------------------------------------------------------------------------------
+
+
+def _document_rows(collection: Collection) -> Iterator[Row]:
+    labels = serialize.labels_of(collection.topics())
+    for stored in collection.documents():
+        for topic in serialize.topic_weights(stored.topics, labels):
+            yield {
+                "document": stored.document.id,
+                "title": stored.document.title,
+                "topic": topic["id"],
+                "label": topic["label"],
+                "weight": topic["weight"],
+            }
+
+
+def _json_lines(rows: Iterable[Row]) -> Iterator[bytes]:
+    """Yield a JSON array, one row on a line; the rows are never all in memory."""
+    separator = "[\n"
+    for row in rows:
+        yield (separator + json.dumps(row, ensure_ascii=False)).encode("utf-8", "backslashreplace")
+        separator = ",\n"
+    yield b"[]\n" if separator == "[\n" else b"\n]\n"
