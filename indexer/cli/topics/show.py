@@ -64,8 +64,11 @@ def rendered(details: TopicDetails) -> str:
             ]
         )
     ]
-    if details.special:
-        telling = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.special]
+    if details.significant_keyphrases:
+        telling = [
+            (clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}")
+            for s in details.significant_keyphrases
+        ]
         blocks.append(table(telling, head=("special here", "documents, of all with it"), right=(1,)))
     if details.documents:
         weights = [serialize.weight(d, topic.id) for d in details.documents]
