@@ -283,7 +283,7 @@ class Reading(Opened):
             topic=topics[id_],
             others=tuple(topics[other] for other in others),
             documents=tuple(self.engine.documents(leading.ids)),
-            special=tuple(self.engine.significant_keyphrases((Filter("topic", "=", id_),))),
+            significant_keyphrases=tuple(self.engine.significant_keyphrases((Filter("topic", "=", id_),))),
             history=self.topic_history(id_),
         )
 

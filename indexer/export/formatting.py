@@ -1,4 +1,4 @@
-"""Numbers, times and events in the words of people; on the command line and on the page alike."""
+"""Numbers, times and events as text for people, on the command line and on the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def ellipses(piece: str, text: str) -> tuple[str, str]:
-    """What stands before and behind a piece of a text: "…" where the text goes on there."""
+    """Marks before and after an excerpt: "…" where the text continues."""
     whole = text.strip()
     return "" if whole.startswith(piece) else "… ", "" if whole.endswith(piece) else " …"
 
@@ -62,7 +62,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def growth(trend: Trend | None) -> str:
-    """``+40 %``, ``×3.2``, ``-15 %``, ``new``; nothing where nobody can say."""
+    """``+40 %``, ``×3.2``, ``-15 %``, ``new``; empty where it is unknown."""
     if trend is None:
         return ""
     if trend.growth is None:
@@ -127,10 +127,10 @@ def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
         if entry.kind == "kept" and event.by == "merge":
             continue
         leaves = entry.old_id == topic_id != entry.new_id
-        heir = f"{entry.new_id} '{entry.label}'"
-        likeness = f" (likeness {entry.score:.2f})" if 0 < entry.score < 1 else ""
+        successor = f"{entry.new_id} '{entry.label}'"
+        similarity = f" (similarity {entry.score:.2f})" if 0 < entry.score < 1 else ""
         if entry.kind == "renamed":
-            what = f"named '{entry.label}'" if entry.label else "named by hand"
+            what = f"named '{entry.label}'" if entry.label else "labelled by a user"
             if event is last_named and not history.entry.label_locked:
                 what = "name taken back"
         elif entry.kind == "kept":
@@ -141,10 +141,10 @@ def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
             what = "retired"
         elif entry.kind == "hand":
             part = f"{event.old_label} ({entry.old_id})"
-            what = f"merged into {heir} by hand" if leaves else f"{part} merged into it by hand"
+            what = f"merged into {successor} by a user" if leaves else f"{part} merged into it by a user"
         elif leaves:
-            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {heir}"
+            what = f"{'split into' if entry.kind == 'split' else 'merged into'} {successor}"
         else:
             what = f"{'split off from' if entry.kind == 'split' else 'took in'} {entry.old_id}"
         gone = leaves and entry.run not in went_on
-        yield event, what + likeness
+        yield event, what + similarity

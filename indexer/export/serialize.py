@@ -120,7 +120,7 @@ def mention(of: MentionRow, score: float, title: str, labels: Labels) -> dict[st
 
 
 def results(of: SearchResults, labels: Labels, reasons: Reasons | None = None) -> dict[str, Any]:
-    """A page of hits. `reasons` are there when somebody has asked for them."""
+    """A page of hits. `reasons` only where they were requested."""
     return {
         "query": of.query,
         "mode": of.mode,
@@ -165,14 +165,14 @@ def topic_details(of: TopicDetails) -> dict[str, Any]:
         "top_documents": [
             {**document(d.document), "weight": rounded(weight(d, of.topic.id))} for d in of.documents
         ],
-        "special": [
+        "significant_keyphrases": [
             {
                 "keyphrase": s.keyphrase,
                 "documents": s.documents,
                 "everywhere": s.everywhere,
                 "score": rounded(s.score),
             }
-            for s in of.special
+            for s in of.significant_keyphrases
         ],
         "history": [event(one) for one in of.history.events],
     }
@@ -224,7 +224,7 @@ def weight(of: StoredDocument, topic_id: str) -> float:
 
 
 def marks(sentence: str, surface: str) -> list[tuple[int, int]]:
-    """Where a phrase stands in its sentence: as whole words where it does, and the first time only."""
+    """The first span of a phrase in its sentence, as whole words where possible."""
     pattern = r"\s+".join(map(re.escape, surface.split()))
     found = re.search(rf"(?<!\w){pattern}(?!\w)", sentence) or re.search(pattern, sentence)
     return [found.span()] if found else []

@@ -151,7 +151,7 @@ def writer_for(path: Path) -> Writer:
     """What writes a file of the kind that its name ends in.
 
     Raises:
-        QueryError: There is no such kind.
+        QueryError: The kind is unknown.
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in WRITERS:

@@ -104,7 +104,7 @@ class TopicDetails:
     topic: Topic
     others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
     documents: tuple[StoredDocument, ...]  # mostly about it and nearest to it first
-    special: tuple[
+    significant_keyphrases: tuple[
         SignificantKeyphrase, ...
     ]  # keyphrases that are more frequent here than elsewhere, most telling first
     history: TopicHistory

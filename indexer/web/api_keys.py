@@ -1,6 +1,6 @@
 """Keys of programs and people that may use the page and the API from elsewhere: names, scopes, and hashes of the keys.
 
-A key is 256 bits of chance, so that a plain hash of it is enough: there is no list of likely ones to try. The key itself
+A key is 256 bits of chance, so that a plain hash of it is enough: no dictionary of likely keys exists. The key itself
 is shown once, when it is made.
 """
 
@@ -95,7 +95,7 @@ class Keys:
         """
         left = [key for key in self.all() if key.name != name]
         if len(left) == len(self.all()):
-            raise NotFound(f"There is no key '{name}'.", hint="indexer keys lists them.")
+            raise NotFound(f"Key '{name}' does not exist.", hint="indexer keys lists them.")
         self._write(left)
 
     def find(self, secret: str) -> Key | None:

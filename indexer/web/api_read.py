@@ -110,7 +110,7 @@ def phrases(
     ] = "",
     limit: Limit = 10,
 ) -> dict[str, Any]:
-    """Find phrases by meaning, or mentions that are like one in its sentence; filters narrow the documents of those."""
+    """Find phrases by meaning, or mentions similar to one in its sentence; filters apply to the documents of mentions."""
     collection = served.collection
     if bool(phrase) == bool(text):
         raise QueryError(
@@ -118,8 +118,8 @@ def phrases(
         )
     if phrase and filters:
         raise QueryError(
-            "A phrase alone cannot be narrowed by topic, keyphrase or where.",
-            hint="They narrow documents, and so the mentions that in=… finds.",
+            "Filters (topic, keyphrase, where) do not apply to a phrase alone.",
+            hint="They apply to documents, and so to the mentions that in=… finds.",
         )
     labels = serialize.labels_of(collection.topics())
     if phrase:
@@ -148,7 +148,7 @@ def topics(
     sort: Annotated[Order, Query(description="By size, by growth, or by name.")] = "documents",
     ascending: Annotated[bool | None, Query(description="Names go up, numbers go down.")] = None,
 ) -> list[dict[str, Any]]:
-    """List all topics, and how they grow. Where nobody can say, a topic stands between those that grow and shrink."""
+    """List all topics, and how they grow. Topics of unknown growth are sorted between growing and shrinking ones."""
     trends = served.trends()
     found = ordered(served.collection.topics(), trends, sort, ascending)
     return [serialize.growing(topic, trends) for topic in found]
@@ -173,7 +173,7 @@ def topic(
     name: TopicPath,
     documents: Annotated[int, Query(ge=0, le=MAX_COUNT)] = 5,
 ) -> dict[str, Any]:
-    """Show a topic: phrases, what is special about it, documents, history, neighbours."""
+    """Show a topic: phrases, significant keyphrases, documents, history, near topics."""
     details = served.collection.topic(name, documents=documents)
     near = served.collection.near_topics(details.topic.id)
     neighbours = [

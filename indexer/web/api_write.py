@@ -60,20 +60,20 @@ def add_file(served: Shared, writer: Writer, response: Response, file: UploadFil
 def delete_document(
     served: Shared, writer: Writer, response: Response, id_: Annotated[str, Path(alias="id", max_length=512)]
 ) -> dict[str, Any]:
-    """Take a document out. It comes back if it stands in a file that is indexed again."""
+    """Delete a document. It comes back if a file that contains it is indexed again."""
     return _begun(served, response, task_work.delete(served, id_))
 
 
 @router.patch("/topics/{id}", response_model=schemas.GrowingTopic, dependencies=[JSON])
 def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
-    """Give a topic a name by hand; it stays through every later run."""
+    """Set the label of a topic; it stays through every later run."""
     with _no_two_of_a_name():
         return serialize.growing(served.collection.rename_topic(name, wanted.label), served.trends())
 
 
 @router.delete("/topics/{id}/label", response_model=schemas.GrowingTopic)
 def unname_topic(served: Shared, writer: Writer, name: TopicPath) -> dict[str, Any]:
-    """Take back a name given by hand; the topic is called after its leading phrase again."""
+    """Remove a label set by a user; the topic is named after its leading phrase again."""
     with _no_two_of_a_name():
         return serialize.growing(served.collection.unname_topic(name), served.trends())
 
@@ -100,7 +100,7 @@ def merge_topic(
 
 @router.post("/retry", response_model=schemas.Task, status_code=202)
 def retry(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
-    """Do again what stands in the dead letters."""
+    """Retry the dead-letter entries."""
     return _begun(served, response, task_work.retry(served))
 
 
@@ -121,7 +121,7 @@ def dismiss(
     """Take one dead letter off the list."""
     dismissed = served.collection.dismiss([id_])
     if not dismissed:
-        raise Refusal(404, f"There is no dead letter {id_}.")
+        raise Refusal(404, f"Dead-letter entry {id_} does not exist.")
     return {"dismissed": dismissed}
 
 
@@ -145,7 +145,7 @@ def task(
     found = served.tasks.get(id_)
     if found is None:
         raise Refusal(
-            404, f"There is no task '{id_}'.", hint="A server that was started anew knows no old ones."
+            404, f"Task '{id_}' does not exist.", hint="A restarted server does not know earlier tasks."
         )
     return shown(served, found)
 

@@ -1,6 +1,6 @@
 """Who may do what: keys with scopes for programs, sessions for people, tokens in forms, and a limit on requests.
 
-Who listens on this machine only needs no key. Everybody else's requests need one.
+A server that listens on this machine only needs no keys. Any other server requires them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Access:
     """Decides about requests.
 
     Args:
-        keys: None where nobody needs one.
+        keys: None if no key is required.
         rate: Requests a second for each key.
     """
 
@@ -80,7 +80,7 @@ class Access:
         """Whose request this is.
 
         Raises:
-            Refusal: Nobody's, or there were too many.
+            Refusal: The key is unknown, or there were too many requests.
         """
         if self.keys is None:
             return Visitor("", "admin")
@@ -91,7 +91,7 @@ class Access:
             sent = scheme.lower() == "bearer"
             raise Refusal(
                 401,
-                "This is no key." if sent else "A key is needed.",
+                "The key is not valid." if sent else "A key is needed.",
                 hint="Ask who looks after this server for one."
                 if sent
                 else 'Send it as "Authorization: Bearer KEY".',
@@ -101,7 +101,7 @@ class Access:
         return Visitor(key.name, key.scope, by_cookie=scheme.lower() != "bearer")
 
     def log_in(self, request: Request, secret: str) -> str | None:
-        """Begin a session; returns the cookie, or None when that is no key."""
+        """Begin a session; returns the cookie, or None if the key is not valid."""
         key = self._known(request, secret.strip())
         if key is None:
             return None

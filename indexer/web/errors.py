@@ -52,7 +52,7 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="What is wrong with this request.")
     hint: str = Field("", description="What to do about it.")
-    request: str = Field(description="Id of the request, as it stands in the log.")
+    request: str = Field(description="Id of the request, as in the log.")
     errors: list[dict[str, Any]] = Field([], description="Which parameters or fields are wrong, and how.")
 
 
@@ -107,12 +107,12 @@ ONE_FILE = Depends(one_file)
 def status_of(error: IndexerError) -> int:
     """The status that says what kind of error this is."""
     if "holder" in error.facts:
-        return 409  # somebody else is writing: nothing is away
+        return 409  # another process is writing; every service is available
     return next((code for kind, code in STATUS if isinstance(error, kind)), 500)
 
 
 def hint_of(error: IndexerError) -> str:
-    """What who asks can do. Settings, servers and disks are not his: what to do about those stands in the log."""
+    """What the sender can do. Hints about settings, servers and disks go to the log only: they are for the operator."""
     return error.hint if status_of(error) < 500 else FOR_OTHERS
 
 

@@ -1,6 +1,6 @@
 """Figures for Prometheus: what this process has counted, and how the collection stands now.
 
-The second is asked for when somebody looks: it is the same whichever process is asked.
+The second is read at each scrape, and is the same in every process.
 """
 
 from __future__ import annotations
@@ -47,12 +47,10 @@ class CollectionFigures(Collector):
         yield _gauge("queue_messages", "Messages that no worker has taken yet.", "queue", name, queues)
         batches = status.work.batches
         waiting = {str(step): number for step, number in batches.waiting.items()} | {
-            "put off": batches.put_off
+            "retrying": batches.put_off
         }
-        yield _gauge("batches_waiting", "Batches of documents that nobody works on.", "step", name, waiting)
-        yield _gauge(
-            "batches_held", "Batches of documents that somebody works on.", "step", name, batches.held
-        )
+        yield _gauge("batches_waiting", "Batches of documents that no worker holds.", "step", name, waiting)
+        yield _gauge("batches_held", "Batches of documents that a worker holds.", "step", name, batches.held)
         live = [g.number for g in self._collection.generations() if g.state == "live"]
         single = {
             "topics": ("Topics.", status.topics),

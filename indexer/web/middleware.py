@@ -23,7 +23,7 @@ SMALL = 64_000  # bytes of a body, where nothing else is said
 SAFE = ("GET", "HEAD", "OPTIONS")
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
-# No inline scripts or styles, nothing from elsewhere, no frames: what stands in a document can do nothing here.
+# No inline scripts or styles, nothing from elsewhere, no frames: the text of a document is never run.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

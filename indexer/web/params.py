@@ -75,8 +75,8 @@ def only_known(request: Request) -> None:
 def _unknown(name: str, known: Sequence[str]) -> str:
     meant = get_close_matches(name.casefold(), known, n=1)
     if meant:
-        return f"There is no parameter '{name}'. Did you mean {meant[0]}?"
-    return f"There is no parameter '{name}'. There are: {', '.join(known) or 'none'}."
+        return f"Unknown parameter '{name}'. Did you mean {meant[0]}?"
+    return f"Unknown parameter '{name}'. Known: {', '.join(known) or 'none'}."
 
 
 __all__ = ["MAX_COUNT", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words", "only_known"]

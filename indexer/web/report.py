@@ -1,4 +1,4 @@
-"""One file that tells of a collection's topics, to be sent to somebody: map, table, examples. It needs nothing else."""
+"""A self-contained HTML report of a collection's topics: map, table, examples."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Place(BaseModel):
 class Keyphrase(BaseModel):
     text: str
     score: float
-    present: bool = Field(description="Whether it stands in the text; others fit, and do not.")
+    present: bool = Field(description="Whether it occurs in the text.")
     places: list[Place]
 
 
@@ -174,7 +174,7 @@ class Mention(BaseModel):
     phrase: str
     score: float
     sentence: str
-    marks: list[tuple[int, int]] = Field(description="Where the phrase stands in the sentence.")
+    marks: list[tuple[int, int]] = Field(description="Spans of the phrase in the sentence.")
     document: MentionedIn
     topic: TopicName | None
     places: list[Place]
@@ -218,7 +218,7 @@ class TopicDetails(GrowingTopic):
         description="Ids that a retired topic became besides, when it was asked for."
     )
     top_documents: list[WeightedHead]
-    special: list[SignificantKeyphrase] = Field(
+    significant_keyphrases: list[SignificantKeyphrase] = Field(
         description="Keyphrases that are more frequent here than elsewhere."
     )
     history: list[TopicEvent]
@@ -409,7 +409,7 @@ class Status(BaseModel):
     drift: str
     worth_a_retrain: bool
     drifted: list[str] = Field(description="What is beyond its limit, so that a retrain is worth it.")
-    writing: str = Field(description="Who is writing now; empty when nobody is.")
+    writing: str = Field(description="The process that is writing now; empty if none is.")
     left_to_workers: int
     queues: dict[str, int | None]
     last_runs: list[Run]

@@ -20,7 +20,7 @@ from indexer.search.trends import Trends
 from indexer.web.auth import Access
 from indexer.web.tasks import Task, Tasks
 
-BRIEFLY = 0.3  # seconds that somebody may wait for an encoder that is nearly there
+BRIEFLY = 0.3  # seconds that a request may wait for an encoder that is nearly loaded
 KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for: others may write, too
 
 logger = get_logger(__name__)
@@ -57,7 +57,7 @@ class ServedCollection(Collection):
         return self.is_warm or self._tried.wait(within)
 
     def warm(self) -> None:
-        """Load the encoder and the tagger in a thread, before somebody has to wait for them."""
+        """Load the encoder and the tagger in a thread, before a request has to wait for them."""
         self._tried.clear()
         threading.Thread(target=self._load, name="warm", daemon=True).start()
 
@@ -106,7 +106,7 @@ class Served:
         return self._kinds[2]
 
     def trends(self) -> Trends | None:
-        """How topics grow, by the dates of the documents; counted anew when the topics have changed."""
+        """How topics grow, by the dates of the documents; counted again when the topics have changed."""
         date = self.kinds().date
         if not date:
             return None

@@ -82,7 +82,7 @@ def add_file(served: Served, name: str, stream: IO[bytes]) -> Task:
         )
     begin = stream.read(len(b"PK\x03\x04") + 1)
     if suffix in MAGIC and not begin.startswith(MAGIC[suffix]):
-        raise Refusal(415, f"This is no {suffix} file, though it is called one.")
+        raise Refusal(415, f"The file is not a {suffix} file, despite its name.")
 
     def write(path: Path) -> None:
         with path.open("wb") as copy:
@@ -158,10 +158,10 @@ def _numbered(progress: Progress, at: int, posts: int) -> Progress:
     if posts == 1:
         return progress
 
-    def told(stage: str, done: int, total: int | None) -> None:
+    def report(stage: str, done: int, total: int | None) -> None:
         progress(stage if stage.startswith("note: ") else f"post {at:,} of {posts:,}: {stage}", done, total)
 
-    return told
+    return report
 
 
 def _summed(reports: Sequence[RunReport | None]) -> RunReport:
@@ -188,7 +188,7 @@ def _store_older(served: Served, waiting: Upload, progress: Progress) -> RunRepo
     """What cannot be stored at all was the matter of its own task."""
     try:
         return _store(served, waiting, progress)
-    except Exception:  # any error was told there, and must not end the task of something else
+    except Exception:  # the error was reported there, and must not end another task
         if waiting.is_there:
             raise
         return None

@@ -1,6 +1,6 @@
-"""Work that takes longer than a request: done one after the other, in a thread, with a state to ask for.
+"""Work that takes longer than a request: run one task at a time in a thread, with a state to poll.
 
-What was asked for is kept as long as the server lives. What was done stands in the catalog, and outlives it.
+Tasks are kept as long as the server lives. Their results are in the catalog, and outlive it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from indexer.web.errors import Refusal, hint_of
 
 MAX_QUEUED = 100
 KEPT = 500  # of the tasks that are done
-PATIENCE = 1_800.0  # seconds that a task waits for somebody else who is writing
+PATIENCE = 1_800.0  # seconds that a task waits for another process that is writing
 POLL_INTERVAL_S = 1.0
 ENDING = 10.0  # seconds that what is under way may take to stop
 
@@ -58,7 +58,7 @@ class Task:
 
 
 class Stopped(KeyboardInterrupt):
-    """The server ends: what runs are interrupted by, so that they can go on later."""
+    """The server ends. It interrupts runs, which resume later."""
 
 
 class Tasks:
@@ -66,7 +66,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, Task] = OrderedDict()
-        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context]] = queue.Queue(MAX_QUEUED)
+        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context] | None] = queue.Queue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go, name="tasks", daemon=True)
         self._thread.start()
@@ -82,12 +82,11 @@ class Tasks:
             Refusal: Too much is waiting.
         """
         task = Task(secrets.token_hex(8), kind, datetime.now(UTC), about=about, documents=documents)
-        try:
-            # With the context of the request, so that log lines of the work have its id.
-            self._waiting.put_nowait((task, work, contextvars.copy_context()))
-        except queue.Full:
-            raise Refusal(503, f"{MAX_QUEUED} tasks are waiting already.", hint="Come back later.") from None
+        if self._waiting.qsize() >= MAX_QUEUED:
+            raise Refusal(503, f"{MAX_QUEUED} tasks are waiting already.", hint="Come back later.")
         self._tasks[task.id] = task
+        # With the context of the request, so that log lines of the work have its id.
+        self._waiting.put((task, work, contextvars.copy_context()))
         for id_ in [id_ for id_, one in self._tasks.items() if one.ended][: max(0, len(self._tasks) - KEPT)]:
             del self._tasks[id_]
         return task
@@ -104,16 +103,14 @@ class Tasks:
         return next((task for task in self.all() if task.state not in ("waiting", "running")), None)
 
     def close(self) -> None:
-        """Interrupt what is under way; what waits is not begun."""
+        """Interrupt the running task; waiting tasks are not started."""
         self._stop.set()
+        self._waiting.put(None)  # wakes the thread
         self._thread.join(ENDING)
 
     def _go(self) -> None:
-        while not self._stop.is_set():
-            try:
-                task, work, context = self._waiting.get(timeout=0.2)
-            except queue.Empty:
-                continue
+        while (item := self._waiting.get()) is not None and not self._stop.is_set():
+            task, work, context = item
             context.run(self._do, task, work)
 
     def _do(self, task: Task, work: Work) -> None:
@@ -134,7 +131,7 @@ class Tasks:
             task.state, task.error = "failed", f"{error} {hint_of(error)}".strip()
             logger.warning("task_refused", task=task.id, reason=str(error), hint=error.hint)
         except Stopped:
-            task.state, task.error = "stopped", "The server was stopped. The same again goes on."
+            task.state, task.error = "stopped", "The server was stopped. The same request resumes the task."
         except Exception:  # of one task: the others behind it are still done
             logger.exception("task_failed", task=task.id, kind=task.kind)
             task.state, task.error = "failed", "It could not be done. The log says why."
@@ -144,7 +141,7 @@ class Tasks:
         )
 
     def _retry(self, task: Task, work: Callable[[], Result]) -> Result:
-        """Wait while somebody else is writing to the collection."""
+        """Retry while another process is writing to the collection."""
         until = time.monotonic() + PATIENCE
         while True:
             try:

@@ -57,7 +57,7 @@ def test_show_by_id_number_or_label(read, by):
     assert details["history"][0]["kind"] == "born"
     shown = read("topics", "show", name).stdout
     assert "found for the first time" in shown
-    special = details["special"][0]
+    special = details["significant_keyphrases"][0]
     assert set(special) == {"keyphrase", "documents", "everywhere", "score"}
     assert f"{special['documents']} of {special['everywhere']}" in shown.split("significant keyphrases")[1]
     assert details["top_documents"][0]["title"] in " ".join(shown.split())

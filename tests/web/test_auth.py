@@ -53,7 +53,7 @@ def test_names_of_keys_are_not_given_twice(tmp_path):
     with pytest.raises(QueryError, match="must have 1 to 64"):
         keys.add("two words", "read")
     keys.remove("me")
-    with pytest.raises(NotFound, match="no key 'me'"):
+    with pytest.raises(NotFound, match="Key 'me' does not exist"):
         keys.remove("me")
 
 
@@ -88,7 +88,7 @@ def test_without_a_key_nothing_is_answered(keyed):
         assert answer.json()["detail"] == "A key is needed."
     wrong = client.get("/api/topics", headers={"Authorization": "Bearer ixk_wrong"})
     assert (wrong.status_code, wrong.headers["www-authenticate"]) == (401, "Bearer")
-    assert wrong.json()["detail"] == "This is no key."
+    assert wrong.json()["detail"] == "The key is not valid."
     assert client.get("/health/live").status_code == 200
 
 

@@ -161,7 +161,7 @@ def test_the_table_is_sorted_by_what_the_address_says(web):
 def test_a_topic_shows_what_belongs_to_it(web):
     tree = seen(web, seen(web, "/topics").xpath("//figure//a/@href")[0])
     headings = [text(found) for found in tree.xpath("//h2")]
-    for wanted in ("Leading phrases", "Documents that stand for it", "Share over time", "What is special",
+    for wanted in ("Leading phrases", "Representative documents", "Share over time", "Significant keyphrases",
                    "Near topics", "What became of it", "Give it a name"):  # fmt: skip
         assert wanted in headings
     assert text(one(tree, "//ol[@class='lineage']/li")).endswith("found for the first time by index")
@@ -181,7 +181,7 @@ def test_a_topic_is_renamed_by_its_form(client):
     answer = send(client, seen(client, path), f"{path}/rename", label="  Ice & <waves> ")
     tree = html.fromstring(answer.text)
     assert text(one(tree, "//h1")) == "Ice & <waves>"
-    assert "named by hand" in text(one(tree, "//p[@class='lead']"))
+    assert "label set by a user" in text(one(tree, "//p[@class='lead']"))
     assert "named 'Ice & <waves>'" in text(one(tree, "//ol[@class='lineage']/li[1]"))
     other = seen(client, "/topics").xpath("//figure//a/@href")[1]
     taken = send(client, seen(client, other), f"{other}/rename", label="ice & <waves>")
@@ -202,7 +202,7 @@ def test_a_name_given_by_hand_is_taken_back(client):
     send(client, seen(client, path), f"{path}/unname")
     tree = seen(client, path)
     assert text(one(tree, "//h1")) == before
-    assert "named by hand" not in text(one(tree, "//p[@class='lead']"))
+    assert "label set by a user" not in text(one(tree, "//p[@class='lead']"))
 
 
 def test_topics_are_merged_by_a_form(client):
@@ -249,12 +249,12 @@ def test_a_topic_that_cannot_be_named_now_says_why_and_keeps_what_was_typed(clie
 
 def test_while_somebody_writes_pages_say_so(client):
     collection = client.app.state.served.collection
-    assert "Indexing goes on" not in text(seen(client, "/topics"))
+    assert "Indexing is running" not in text(seen(client, "/topics"))
     collection.catalog.mark("main", ["d00", "d01"], state="stored")
     with collection.catalog.lock("main", "indexer index"):
         for path in ("/topics", "/operations"):
             told = text(one(seen(client, path), "//p[@class='note']"))
-            assert re.match(r"Indexing goes on since .* 10 of 12 documents are mined so far\.", told)
+            assert re.match(r"Indexing is running since .* 10 of 12 documents are mined so far\.", told)
     assert seen(client, "/operations").xpath("//p[@class='note']") == []
 
 

@@ -55,7 +55,7 @@ def test_what_is_no_key_opens_nothing(keyed):
     client, _ = keyed
     answer = log_in(client, "ixk_wrong")
     assert answer.status_code == 401
-    assert "This is no key." in answer.text
+    assert "The key is not valid." in answer.text
     assert client.get("/", headers=HTML, follow_redirects=False).status_code == 303
 
 

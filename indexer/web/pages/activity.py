@@ -9,7 +9,7 @@ from indexer.export.formatting import count
 from indexer.web.shared import Served
 
 DOING = {
-    "indexer index": "Indexing goes on",
+    "indexer index": "Indexing is running",
     "indexer retry": "Dead letters are being tried again",
     "indexer topics rename": "A topic is being renamed",
     "indexer topics merge": "Topics are being merged",
@@ -31,7 +31,7 @@ class Activity:
     unfinished: int  # documents that are mined, and have no topics of this run yet
 
     @property
-    def told(self) -> str:
+    def progress_text(self) -> str:
         """How far it is, in a sentence; empty where it has nothing to do with documents."""
         if self.waiting:
             found = count(self.mined + self.waiting, "document")
@@ -42,7 +42,7 @@ class Activity:
 
 
 def current_activity(served: Served) -> Activity | None:
-    """What is going on; None when nobody writes and nothing is with workers."""
+    """The current activity; None when no process writes and no worker holds a batch."""
     collection = served.collection
     holder = collection.catalog.lock_holder(collection.name)
     runs = collection.catalog.open_runs(collection.name)

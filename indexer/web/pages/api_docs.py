@@ -55,7 +55,7 @@ def routes(description: Schema, address: str) -> Iterator[Route]:
 
 
 def _fields(schema: Schema, description: Schema) -> list[tuple[str, str]]:
-    """What stands in a body."""
+    """The fields of a body."""
     schema = _object(schema, description)
     required = schema.get("required", [])
     return [(name, _words(one, {"required": name in required})) for name, one in schema["properties"].items()]
@@ -65,11 +65,11 @@ def _words(schema: Schema, about: Schema) -> str:
     """Such as "integer, 10. Rows of a page."."""
     kind = " or ".join(schema["enum"]) if "enum" in schema else schema.get("type", "text, number or list")
     default = schema.get("default")
-    told = default not in (None, "", [], {}, False)
+    has_default = default not in (None, "", [], {}, False)
     value = default if isinstance(default, str) else json.dumps(default)
-    said = f"{kind}{', required' if about.get('required') else f', {value}' if told else ''}"
+    text = f"{kind}{', required' if about.get('required') else f', {value}' if has_default else ''}"
     more = about.get("description") or schema.get("description")
-    return f"{said}. {more}" if more else said
+    return f"{text}. {more}" if more else text
 
 
 def _example(method: str, address: str, path: str, operation: Schema, description: Schema) -> str:

@@ -21,7 +21,7 @@ class Bar:
     width: float
     height: float
     documents: int
-    share: float  # of all documents of that time; 1 where nothing else is told
+    share: float  # of all documents of that time; 1 unless given
     first: str  # what a person would type for it: from and to
     last: str
     few: bool = False  # too few documents in all for a share
@@ -34,7 +34,7 @@ def bars(timeline: Timeline, *, width: float, height: float) -> list[Bar]:
 
 
 def shares(timeline: Timeline, of: Timeline, *, width: float, height: float) -> tuple[list[Bar], float]:
-    """Bars for the share of documents in these, over all the time of these; and the share that the height stands for.
+    """Bars for the share of documents in these, over all the time of these; and the share that the height represents.
 
     Stretches of time with few documents do not count for the height: one of one would be all there is.
     """

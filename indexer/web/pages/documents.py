@@ -81,7 +81,7 @@ def ask_to_delete(
     document = served.collection.document(id).document
     return confirm(
         request, served, writer, f"Delete “{document.name}”?",
-        means="It is taken out, with everything that was found in it. It comes back if it stands in a file that is "
+        means="The document and everything mined from it are deleted. It comes back if a file that contains it is "
         "indexed again.",
         button="Delete",
         back=link("/document", id=id),

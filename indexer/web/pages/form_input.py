@@ -1,4 +1,4 @@
-"""What people type into the fields of the search; what cannot be understood is told beside its field."""
+"""Input of the search form. Invalid input is reported next to its field."""
 
 from __future__ import annotations
 

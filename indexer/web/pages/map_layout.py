@@ -1,4 +1,4 @@
-"""Where the names of topics stand in the map: beside their circles, and over nothing else."""
+"""Positions of the labels on the map: next to their circles, without overlap."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Label:
     x: float  # its middle
     y: tuple[float, ...]  # where each row stands
     small: bool = False
-    late: bool = False  # there is no room: it is shown while somebody points at the topic
+    late: bool = False  # no room: displayed while the pointer is over the topic
     line: Line | None = None  # from the circle, where the name is not beside it
-    number: int = 0  # in the circle, where there is no room for the name: it is listed below the map
+    number: int = 0  # displayed in the circle when the label does not fit; the label is listed below the map
     circle: tuple[float, float] = (0.0, 0.0)  # where the number stands
     name: str = ""
 
@@ -115,7 +115,7 @@ def _drawn(line: Floats | None) -> Line | None:
 
 
 def _places(spot: Spot, size: Floats, far: bool) -> tuple[Floats, Floats]:
-    """Boxes that a name could stand in, the best first, and the lines that would lead to them."""
+    """Candidate boxes of a label, the best first, with the lines that lead to them."""
     distances = np.array(FAR if far else (BESIDE,))
     angles = np.concatenate([DIRECTIONS, BETWEEN]) if far else DIRECTIONS
     out = np.tile(np.stack([np.cos(angles), np.sin(angles)], axis=1), (len(distances), 1))

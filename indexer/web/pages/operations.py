@@ -1,4 +1,4 @@
-"""The view for those who look after the collection: what is in it, what failed, what ran, what is going on."""
+"""The operations view: counts, dead-letter entries, runs, tasks."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def _told(served: Served, letter: DeadLetter) -> tuple[DeadLetter, str, str]:
 def _task(served: Served, task: Task) -> dict[str, Any]:
     """A task as the list shows it: with places in words."""
     found = shown(served, task)
-    told = found["result"].get("problems", ())
-    problems = [served.collection.posted.in_words(problem) for problem in told]
+    reported = found["result"].get("problems", ())
+    problems = [served.collection.posted.in_words(problem) for problem in reported]
     stored = served.collection.engine.documents(task.documents[:NAMED])
     return {
         **found,
@@ -159,7 +159,7 @@ def dismiss(
 @router.get("/operations/retry")
 @router.get("/operations/files")
 def to_tasks() -> RedirectResponse:
-    """From the address of a form to the page it is of: that of a file that was refused may be loaded anew."""
+    """From the address of a form to the page it is of: that of a refused file may be reloaded."""
     return RedirectResponse("/operations#tasks", 303)
 
 

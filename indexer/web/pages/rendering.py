@@ -1,4 +1,4 @@
-"""From a template to a response. What stands in documents is text: it is escaped, and cannot turn lines around."""
+"""From a template to a response. Document text is escaped, and its direction marks do not affect the page."""
 
 from __future__ import annotations
 

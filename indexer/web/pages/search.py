@@ -38,7 +38,7 @@ MODES = {"both": "Both", "words": "Words", "meaning": "Meaning"}
 
 @dataclass(frozen=True)
 class SearchForm:
-    """What stands in the address."""
+    """The search form, as read from the address."""
 
     address: Address
     query: str

@@ -37,7 +37,9 @@ def log_in(
     served.access.check_token(request, token)
     cookie = served.access.log_in(request, key)
     if cookie is None:
-        return page(request, served, None, "login.html", code=401, next=_own(next), problem="This is no key.")
+        return page(
+            request, served, None, "login.html", code=401, next=_own(next), problem="The key is not valid."
+        )
     response = RedirectResponse(_own(next), 303)
     set_cookie(request, response, cookie)
     return response

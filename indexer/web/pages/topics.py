@@ -65,7 +65,7 @@ def groups(spots: tuple[Spot, ...]) -> list[Section]:
 
 
 def _group_name(spots: tuple[Spot, ...]) -> str:
-    return f"{spots[0].topic.label}{' and alike' if len(spots) > 1 else ''}"
+    return f"{spots[0].topic.label}{' and similar' if len(spots) > 1 else ''}"
 
 
 @router.get("/topics")
@@ -165,7 +165,7 @@ def _shown(
         typed=label or details.topic.label,
         other=topics.get(other or ""),
         was=was,
-        also=[topics[heir] for heir in was.successors if heir in topics and heir != id] if was else [],
+        also=[topics[successor] for successor in was.successors if successor in topics and successor != id] if was else [],
         activity=current_activity(served),
     )  # fmt: skip
 
@@ -197,7 +197,7 @@ def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLR
 @router.get("/topics/{id}/rename")
 @router.get("/topics/{id}/unname")
 def to_topic(id: str) -> RedirectResponse:
-    """From the address of a form to the page it is of: that of a name that was refused may be loaded anew."""
+    """From the address of a form to the page it is of: that of a refused label may be reloaded."""
     return RedirectResponse(f"/topics/{id}", 303)
 
 
@@ -209,7 +209,7 @@ def rename(
     id: str,
     label: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """Give a topic a name by hand."""
+    """Set the label of a topic."""
     return _tried(
         request, served, writer, id, lambda: _to(served.collection.rename_topic(id, label)), label=label
     )
@@ -217,7 +217,7 @@ def rename(
 
 @router.post("/topics/{id}/unname")
 def unname(request: Request, served: Shared, writer: FormWriter, id: str) -> Response:
-    """Take back the name that was given by hand."""
+    """Remove the label that a user has set."""
     return _tried(request, served, writer, id, lambda: _to(served.collection.unname_topic(id)))
 
 
@@ -250,7 +250,7 @@ def merge(
     id: str,
     into: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """Make it a part of another topic: a task, which waits while somebody else writes."""
+    """Make it a part of another topic: a task, which waits while another process writes."""
     return _tried(request, served, writer, id, lambda: to_task(task_work.merge(served, id, into)))
 
 

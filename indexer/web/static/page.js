@@ -1,4 +1,4 @@
-// What makes the page quicker. Everything works without it: it only saves loading a page anew.
+// What makes the page quicker. Everything works without it: it only saves page loads.
 
 const form = document.getElementById("search");
 
@@ -18,7 +18,7 @@ if (form) {
       const active = document.activeElement;
       document.querySelector("[data-live]").replaceWith(next.querySelector("[data-live]"));
       document.title = next.title;
-      document.getElementById("told").textContent = document.getElementById("said").textContent;
+      document.getElementById("announcement").textContent = document.getElementById("said").textContent;
       if (push) history.pushState(null, "", address);
       shown = here();
       const again = active?.name && [...document.getElementsByName(active.name)].find((one) => one.value === active.value);
@@ -112,7 +112,7 @@ if (near) {
   };
   const id = new URLSearchParams(location.search).get("id");
   const itself = (one, phrase) => one.document.id === id && one.phrase.toLowerCase() === phrase.toLowerCase();
-  // What is shown stands in the address, behind the #: it can be linked, and Back closes it.
+  // The open item is in the address, after the #: it can be linked, and Back closes it.
   const chosen = () => new URLSearchParams(location.hash.slice(1));
   const show = async () => {
     const hash = location.hash, phrase = chosen().get("phrase"), context = chosen().get("in");
@@ -154,7 +154,7 @@ if (near) {
   show();
 }
 
-// Operations: how far tasks are; when one ends, everything is looked at anew.
+// Operations: progress of tasks; when one ends, the page is reloaded.
 if (document.querySelector("[data-tasks]")) {
   const open = () => [...document.querySelectorAll("[data-task]")].filter((one) => ["running", "waiting", "with workers"].includes(one.dataset.state));
   const look = async () => {
