@@ -40,7 +40,9 @@ def findings() -> Iterator[str]:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for found in DENIED.finditer(line):
-                term = next(at for at, pattern in enumerate(TERMS) if re.fullmatch(pattern, found[0], re.IGNORECASE))
+                term = next(
+                    at for at, pattern in enumerate(TERMS) if re.fullmatch(pattern, found[0], re.IGNORECASE)
+                )
                 yield f"{path.relative_to(ROOT)}:{number}: '{found[0]}' (use: {suggestions[term]})"
 
 

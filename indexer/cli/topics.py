@@ -246,7 +246,10 @@ def _format_details(details: TopicDetails) -> str:
     """Format facts, documents and history of a topic."""
     blocks = [facts(_about_topic(details))]
     if details.significant_keyphrases:
-        shares = [(clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}") for s in details.significant_keyphrases]
+        shares = [
+            (clean(s.keyphrase), f"{s.documents:,} of {s.everywhere:,}")
+            for s in details.significant_keyphrases
+        ]
         head = ("significant keyphrases", "documents, of all with it")
         blocks.append(table(shares, head=head, right=(1,)))
     if details.documents:
