@@ -1,4 +1,4 @@
-"""Find words that the field does not use, in code, pages and docs: ``python -m tools.check_terms``. Exits with 1 if any."""
+"""Find words that the field does not use, in code, pages and docs. Exits with 1 if there are any."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _shown(
         typed=label or details.topic.label,
         other=topics.get(other or ""),
         was=was,
-        also=[topics[successor] for successor in was.successors if successor in topics and successor != id] if was else [],
+        also=[topics[one] for one in was.successors if one in topics and one != id] if was else [],
         activity=current_activity(served),
     )  # fmt: skip
 
