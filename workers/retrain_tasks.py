@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Run
 from indexer.catalog.locks import retraining
-from indexer.collection import Collection
 from indexer.errors import CatalogError, IndexerError, SettingsError
 from indexer.log import get_logger
 from indexer.protocols import Paused
@@ -32,19 +31,22 @@ PAUSABLE = ("train", "mine")  # stages that lose nothing when they are stopped
 logger = get_logger(__name__)
 
 
-def hand_over(collection: Collection, options: RetrainOptions) -> RetrainReport:
+def enqueue(settings: Settings, options: RetrainOptions) -> RetrainReport:
     """Begin a retrain that workers do, where there is something to do, and do not wait.
 
     Raises:
         SettingsError, BrokerUnavailable: They cannot be reached.
     """
-    if not collection.settings.broker:
+    from trainer.retrain.opening import open_retrainer
+
+    if not settings.broker:
         raise SettingsError(
             "There is no broker to tell workers of it.", hint="Set INDEXER_BROKER, or leave out --workers."
         )
-    sender = Sender(collection.settings)
+    sender = Sender(settings)
     sender.check()
-    report = collection.begin_retrain(options)
+    with open_retrainer(settings) as retrainer:
+        report = retrainer.begin(options)
     if report.verdict == "paused":
         report.notes += [
             f"{file} must be there, under the same path, where workers are." for file in options.files
@@ -71,12 +73,13 @@ def give_up(catalog: Catalog, collection: str) -> list[str]:
 
 def begin(settings: Settings, sender: Sender, collection: str) -> None:
     """Begin a retrain where a collection has drifted: what the schedule asks for."""
+    from trainer.retrain.opening import open_retrainer
     from trainer.retrain.report import RetrainOptions
 
     options = RetrainOptions(if_drifted=True, budget=seconds_of(settings.retrain_budget) or 0.0)
     try:
-        with Collection.open(settings.model_copy(update={"collection": collection}), create=False) as opened:
-            report = opened.begin_retrain(options)
+        with open_retrainer(settings.model_copy(update={"collection": collection})) as retrainer:
+            report = retrainer.begin(options)
     except IndexerError as error:
         logger.error("retrain_not_begun", collection=collection, reason=str(error))
         return
@@ -92,12 +95,14 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
         id: Of its run.
         stopping: Whether this process is to end: then the slice ends early.
     """
+    from trainer.retrain.opening import open_retrainer
+
     run = catalog.run(id)
     if run.state != "running":
         return
     try:
-        with Collection.open(_as_told(settings, run), create=False) as collection:
-            report = collection.go_on_with_retrain(id, progress=Slice(stopping))
+        with open_retrainer(_as_recorded(settings, run), progress=Slice(stopping)) as retrainer:
+            report = retrainer.resume(id)
     except IndexerError as error:  # somebody else is at it, or it has failed, or something is away
         if isinstance(error, CatalogError) and "holder" not in error.facts:
             retry_until_available(lambda: _forgive(catalog, id))
@@ -118,7 +123,7 @@ def _forgive(catalog: Catalog, id: str) -> None:
         catalog.detach_run(id, {name: said for name, said in run.counts.items() if name != "deaths"})
 
 
-def _as_told(settings: Settings, run: Run) -> Settings:
+def _as_recorded(settings: Settings, run: Run) -> Settings:
     """What belongs to the run comes with it; where things are, this machine knows."""
     limits = {f"gate_{name}": value for name, value in run.options["limits"].items()}
     told = {name: run.options[name] for name in ("tagger", "keyphrases", "absent_keyphrases")}

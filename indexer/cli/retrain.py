@@ -68,9 +68,9 @@ def retrain(app: App, /, as_json: bool, workers: bool, give_up: bool, **asked: A
     options = RetrainOptions(**asked)
     with app.collection() as collection:
         if workers:
-            from workers.retrain_tasks import hand_over
+            from workers.retrain_tasks import enqueue
 
-            report = hand_over(collection, options)
+            report = enqueue(collection.settings, options)
         else:
             os.nice(NICE)
             with working(app, lines=True) as progress:

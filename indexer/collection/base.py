@@ -10,10 +10,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from indexer.catalog import Catalog
 from indexer.engines.base import Engine
-from indexer.engines.registry import live_bundle, open_engine
 from indexer.errors import Superseded
 from indexer.keyphrases.ranker import Ranker
 from indexer.protocols import Encoder
+from indexer.runs.bundle_files import open_live
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.text.pool import preparer_here
@@ -64,7 +64,7 @@ class Opened:
         Raises:
             NotFound: There is no such collection, and none is to be made.
         """
-        settings, engine = _opened(settings or load_settings(**flags), create=create)
+        settings, engine = open_live(settings or load_settings(**flags), create=create)
         try:
             settings.make_home()
             catalog = Catalog.open(settings.database)
@@ -89,7 +89,7 @@ class Opened:
 
     def _open_again(self) -> None:
         """Go on with the generation that is live now, and with its encoder."""
-        settings, engine = _opened(self.settings, create=False)
+        settings, engine = open_live(self.settings, create=False)
         if settings.bundle != self.settings.bundle:
             for learned in ("encoder", "ranker"):
                 self.__dict__.pop(learned, None)
@@ -134,14 +134,3 @@ class Opened:
     @cached_property
     def _preparer(self) -> Preparer:
         return preparer_here(self.settings.tagger)
-
-
-def _opened(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
-    """The live generation, and settings that name its encoder: that of the settings is for a new collection."""
-    from indexer.runs.bundle_files import fetch
-    from models.registry import Registry
-
-    if bundle := live_bundle(settings):
-        settings = settings.model_copy(update={"bundle": bundle})
-        fetch(settings, bundle)
-    return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

@@ -109,7 +109,7 @@ class Retrainer:
         return report
 
     def begin(self, options: RetrainOptions) -> RetrainReport:
-        """Look whether there is something to do, and leave it to workers: they call `go_on`, until it is done."""
+        """Look whether there is something to do, and leave it to workers: they call `resume` until it is done."""
         with self._retraining():
             report, asked = self._looked(options)
             if not report.reason:
@@ -117,7 +117,7 @@ class Retrainer:
                 report.verdict, report.reason = "paused", "indexer history tells how far it is."
         return report
 
-    def go_on(self, id: str) -> RetrainReport:
+    def resume(self, id: str) -> RetrainReport:
         """Do a run that was begun for workers, or what is left of it. Ends early when the progress raises `Paused`.
 
         Raises:

@@ -113,18 +113,18 @@ def pausing(stage, done, total):
 def test_workers_do_it_in_slices_of_one_run(collection, trained):
     begun = collection.begin_retrain(RetrainOptions())
     assert begun.verdict == "paused"
-    first = collection.go_on_with_retrain(begun.run, progress=pausing)
+    first = collection.resume_retrain(begun.run, progress=pausing)
     assert (first.verdict, first.reason) == ("paused", "Stopped at mine.")
     (run,) = collection.history()
     assert (run.state, run.counts["reason"]) == ("running", "Stopped at mine.")
     with pytest.raises(CatalogError, match="Workers are at a retrain of 'main' since"):
         collection.retrain(RetrainOptions())
     assert collection.work().batches.documents == 0
-    last = collection.go_on_with_retrain(begun.run, progress=no_progress)
+    last = collection.resume_retrain(begun.run, progress=no_progress)
     assert (last.verdict, last.resumed) == ("swapped", True)
     assert [run.state for run in collection.history()] == ["finished"]
     assert trained == [45, 45]
-    assert collection.go_on_with_retrain(begun.run, progress=no_progress).judged == {}  # a late message
+    assert collection.resume_retrain(begun.run, progress=no_progress).judged == {}  # a late message
 
 
 def test_workers_have_nothing_to_begin_in_an_unchanged_collection(collection, no_better):
@@ -141,8 +141,8 @@ def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch,
         patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(away("gone")))
         for _ in range(5):  # which is no death of a worker
             with pytest.raises(away):
-                collection.go_on_with_retrain(run, progress=no_progress)
-    assert collection.go_on_with_retrain(run, progress=no_progress).verdict == "swapped"
+                collection.resume_retrain(run, progress=no_progress)
+    assert collection.resume_retrain(run, progress=no_progress).verdict == "swapped"
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monk
     run = collection.begin_retrain(RetrainOptions()).run
     monkeypatch.setattr("trainer.retrain.run.MAX_WAIT_S", 0.0)
     with collection.catalog.lock("main", "indexer index"), pytest.raises(CatalogError, match="indexer index"):
-        collection.go_on_with_retrain(run, progress=no_progress)
+        collection.resume_retrain(run, progress=no_progress)
     assert collection.catalog.run(run).state == "failed"
 
 
@@ -162,10 +162,10 @@ def test_a_catalog_that_goes_away_after_the_switch_costs_nothing(collection, tra
             patch.setattr(Retrainer, "_count_deaths", lambda *_: None)
             patch.setattr(Catalog, name, lambda *_: (_ for _ in ()).throw(CatalogError("gone")))
         with pytest.raises(CatalogError):
-            collection.go_on_with_retrain(run, progress=no_progress)
+            collection.resume_retrain(run, progress=no_progress)
     assert collection.catalog.run(run).state == "running"
     before = collection.catalog.generations("main")[1].fit
-    report = collection.go_on_with_retrain(run, progress=no_progress)
+    report = collection.resume_retrain(run, progress=no_progress)
     assert (report.verdict, report.generation, report.replaced) == ("swapped", 2, 1)
     assert (report.fit, report.replaced_fit) == (collection.catalog.live_fit("main").run, before)
     assert (trained, generations(collection)) == ([45], [(1, "kept"), (2, "live")])
@@ -178,7 +178,7 @@ def test_a_retrain_that_kills_its_workers_is_given_up(collection, trained, monke
         patch.setattr("trainer.retrain.run.Retrainer._work", lambda *_, **__: (_ for _ in ()).throw(Killed))
         for _ in range(3):
             with pytest.raises(Killed):
-                collection.go_on_with_retrain(run, progress=no_progress)
+                collection.resume_retrain(run, progress=no_progress)
     with pytest.raises(TrainingError, match="The worker died of it 3 times"):
-        collection.go_on_with_retrain(run, progress=no_progress)
+        collection.resume_retrain(run, progress=no_progress)
     assert [one.state for one in collection.history()] == ["failed"]
