@@ -11,7 +11,7 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.gate import judgement
 from indexer.cli.output import print_json, say, warn, working
-from indexer.cli.train.shared import Duration, seed_option
+from indexer.cli.train import Duration, seed_option
 from indexer.export.formatting import clean
 
 if TYPE_CHECKING:

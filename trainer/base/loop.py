@@ -102,6 +102,8 @@ def train(
         best, best_step, done, before = state["best"], state["best_step"], state["done"], state["seconds"]
         timed_from = state["timed_from"]
         config = replace(config, steps=state["steps"])
+        if config.patience and done % config.eval_every == 0 and done - best_step >= config.patience:
+            return  # it had stopped early
     start = time.perf_counter()
 
     def save(seconds: float) -> None:

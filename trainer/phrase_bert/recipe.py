@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from indexer.errors import NotEnoughData
 from models.tokens import TokenizerFile
 from models.torch.network import Network
-from trainer.base.anchor import KEEP_WEIGHT, EmbeddingAnchor
+from trainer.base.anchor import EmbeddingAnchor
 from trainer.base.forward import embed
 from trainer.base.losses import triplet_by_distance
 from trainer.base.pairs import DEV_BATCHES, HELD_BACK
@@ -62,7 +62,7 @@ class PhraseBert:
         self.network = network
         self._padding = words.padding
         self._triplets = triplets
-        self._keeper = EmbeddingAnchor(network, words.padding, documents, seed=seed)
+        self._anchor = EmbeddingAnchor(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""
@@ -73,7 +73,7 @@ class PhraseBert:
         paraphrases, contexts = self._triplets.paraphrases(step), self._triplets.contexts(step)
         vectors = embed(self.network, [*paraphrases.views, *contexts.views], self._padding)
         first, second = vectors[: len(paraphrases.views)], vectors[len(paraphrases.views) :]
-        held = KEEP_WEIGHT * self._keeper.loss(step)
+        held = self._anchor.loss(step)
         return triplet_by_distance(*first.chunk(3)) + triplet_by_distance(*second.chunk(3)) + held
 
     def score(self) -> float:

@@ -41,6 +41,7 @@ from indexer.topics.fits import live_fit
 from models.bundle import Bundle
 from models.ranker import read_ranker
 from models.registry import Registry
+from trainer.base.options import FEW_STEPS
 from trainer.retrain import ground_truth
 from trainer.retrain.gate import Report
 from trainer.retrain.judge import Judge
@@ -432,10 +433,8 @@ def _why(error: BaseException) -> str:
 
 def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
     """A note where the budget has ended before much could be learned."""
-    from trainer.base.job import FEW  # which loads torch; a training has loaded it
-
-    steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
-    if not 0 < steps < FEW:
+    steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW_STEPS))
+    if not 0 < steps < FEW_STEPS:
         return []
     return [
         f"{bundle.name}: the budget was enough for {count(steps, 'step')}. More can be learned of a longer one."

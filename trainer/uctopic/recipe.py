@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.tokens import TokenizerFile
 from models.torch.network import Network
-from trainer.base.anchor import KEEP_WEIGHT, EmbeddingAnchor
+from trainer.base.anchor import EmbeddingAnchor
 from trainer.base.forward import embed
 from trainer.base.losses import different_phrases, info_nce
 from trainer.base.pairs import DEV_BATCHES, HELD_BACK, PairSampler
@@ -43,7 +43,7 @@ class UCTopic:
         self.network = network
         self._padding = words.padding
         self._pairs = pairs
-        self._keeper = EmbeddingAnchor(network, words.padding, documents, seed=seed)
+        self._anchor = EmbeddingAnchor(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""
@@ -55,7 +55,7 @@ class UCTopic:
         vectors = embed(self.network, [*batch.anchors, *batch.positives], self._padding)
         anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]
         allowed = different_phrases(batch.phrases).to(vectors.device)
-        return info_nce(anchors, positives, allowed) + KEEP_WEIGHT * self._keeper.loss(step)
+        return info_nce(anchors, positives, allowed) + self._anchor.loss(step)
 
     def score(self) -> float:
         """Share of held-back anchors whose positive is the nearest in its batch, less what documents have moved."""

@@ -10,7 +10,7 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
 from indexer.cli.output import working
-from indexer.cli.train.shared import corpus_option, steps_option
+from indexer.cli.train import corpus_option, steps_option
 
 if TYPE_CHECKING:
     from indexer.protocols import Progress
@@ -74,21 +74,23 @@ def _adapted(
     from shutil import rmtree
 
     from models.registry import Registry
-    from trainer.base.loop import TrainConfig
-    from trainer.train import Sources, TrainingOptions, train_bundle
+    from trainer.uctopic.options import UCTopicOptions
+    from trainer.uctopic.train import train_uctopic
 
     base = Registry(settings.home).get(settings.bundle)
     mined = settings.home / "training" / f"{base.name}-{data.name.partition('.')[0]}-mined"
     names = []
     for seed in range(times):
-        order = TrainingOptions(
-            f"{base.name}-{data.name.partition('.')[0]}-{seed}",
-            TrainConfig(steps=steps, seed=seed),
+        options = UCTopicOptions(
+            name=f"{base.name}-{data.name.partition('.')[0]}-{seed}",
+            corpus=corpus,
+            mentions=(data,),
+            steps=steps,
+            seed=seed,
             tagger=settings.tagger,
             threads=settings.threads,
         )
-        sources = Sources(corpus, mentions=(data,))
-        made = train_bundle(base, sources, order, home=settings.home, mined=mined, progress=progress)
+        made = train_uctopic(base, options, home=settings.home, mined=mined, progress=progress)
         names.append(made.name)
     rmtree(mined, ignore_errors=True)  # nothing was mined where all were there already
     return names

@@ -10,7 +10,7 @@ import click
 from indexer.cli.app import App, command, json_option, pass_app
 from indexer.cli.evaluate.shared import data_option, encoder_of, limit_option, seeds_option, show
 from indexer.cli.output import working
-from indexer.cli.train.shared import budget_option, layers_option, steps_option
+from indexer.cli.train import budget_option, layers_option, steps_option
 
 if TYPE_CHECKING:
     from indexer.protocols import Encoder, Progress
@@ -81,19 +81,20 @@ def _adapted(
     from models.load import run_bundle
     from models.registry import Registry
     from trainer.evaluation.texts import number_of_labels
-    from trainer.hsgc.train import HSGCOptions, holistic, train_documents
+    from trainer.hsgc.options import HSGCOptions
+    from trainer.hsgc.train import holistic, train_hsgc
 
     base = Registry(settings.home).get(settings.bundle)
     bundles = [
-        train_documents(
+        train_hsgc(
             base,
-            [data],
             HSGCOptions(
-                f"{base.name}-{data.name.partition('.')[0]}-{'all' if all_layers else 'own'}-{seed}",
+                name=f"{base.name}-{data.name.partition('.')[0]}-{'all' if all_layers else 'own'}-{seed}",
+                corpus=(data,),
                 all_layers=all_layers,
                 clusters=number_of_labels(data),
                 steps=steps,
-                budget_s=budget,
+                budget=budget,
                 seed=seed,
                 threads=settings.threads,
             ),
