@@ -26,7 +26,7 @@ class Tray:
     def check(self) -> None:
         pass
 
-    def ask_to_train(self, run: str) -> None:
+    def send_train(self, run: str) -> None:
         self.messages.append(run)
 
     def depth(self, queue: str) -> int:
@@ -79,7 +79,7 @@ def test_one_message_follows_the_other_until_it_is_done(collection, steps, monke
         work(collection, tray)
         assert (steps[-1], tray.messages) == (number, [report.run])
         assert (
-            collection.catalog.run(report.run).counts["reason"] == f"Workers are at it: train, {number} of 3."
+            collection.catalog.run(report.run).counts["reason"] == f"Workers are busy: train, {number} of 3."
         )
     work(collection, tray)
     assert tray.messages == []
@@ -90,10 +90,10 @@ def test_one_message_follows_the_other_until_it_is_done(collection, steps, monke
 def test_files_that_workers_need_are_named(collection, steps, tmp_path, monkeypatch):
     monkeypatch.setattr(retrain_tasks, "Sender", lambda settings: Tray())
     gold = written(tmp_path / "gold.jsonl", [])
-    options = RetrainOptions(gold=gold, candidate=str(SHIPPED / "minilm-base"))
+    options = RetrainOptions(ground_truth=gold, candidate=str(SHIPPED / "minilm-base"))
     assert retrain_tasks.enqueue(collection.settings, options).notes == [
-        f"{gold} must be there, under the same path, where workers are.",
-        f"{SHIPPED / 'minilm-base'} must be there, under the same path, where workers are.",
+        f"{gold} must exist under the same path on the workers' machines.",
+        f"{SHIPPED / 'minilm-base'} must exist under the same path on the workers' machines.",
     ]
 
 
@@ -129,9 +129,9 @@ def test_what_no_worker_is_at_can_be_given_up(collection, steps):
         collection.catalog.lock("main@retrain", "indexer worker"),
         pytest.raises(CatalogError, match="are being made or removed by indexer worker"),
     ):
-        retrain_tasks.give_up(collection.catalog, "main")
-    assert retrain_tasks.give_up(collection.catalog, "main") == [run]
-    assert retrain_tasks.give_up(collection.catalog, "main") == []
+        retrain_tasks.cancel(collection.catalog, "main")
+    assert retrain_tasks.cancel(collection.catalog, "main") == [run]
+    assert retrain_tasks.cancel(collection.catalog, "main") == []
     tray = Tray()
     tray.messages = [run]
     work(collection, tray)  # a message that came late
@@ -195,7 +195,7 @@ def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, st
 
 def test_without_a_broker_nothing_is_begun(collection, steps):
     collection.settings = collection.settings.model_copy(update={"broker": ""})
-    with pytest.raises(SettingsError, match="There is no broker"):
+    with pytest.raises(SettingsError, match="Workers need a broker"):
         retrain_tasks.enqueue(collection.settings, RetrainOptions())
     assert collection.history() == []
 

@@ -1,4 +1,4 @@
-"""Candidates: encoders that are adapted to a snapshot of the collection, in one way or another."""
+"""Candidates: encoders that are adapted to a snapshot of the collection, on pairs, on clusters, or on both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 STEPS = {"pairs": 600, "ccl": 200}
 EVAL_EVERY = 50
 MINED = "mined"  # folder next to the snapshot, for both trainings
-PATIENCE = 150  # steps without a better score on held-back pairs, after which a training stops
+PATIENCE = 150  # steps without a better score on held-back pairs after which a training stops
 SHARES = {"pairs": {"pairs": 1.0}, "ccl": {"ccl": 1.0}, "both": {"pairs": 0.7, "ccl": 0.3}}  # of the budget
 
 logger = get_logger(__name__)
@@ -36,8 +36,8 @@ class Adaptation:
 
     Attributes:
         name: Prefix of the names of new bundles.
-        budget: Seconds for all candidates together; 0 = as long as it takes.
-        clusters: For CCL: as many as the collection has topics.
+        budget: Seconds for all candidates together; 0 = no limit.
+        clusters: For CCL: the number of topics of the collection.
     """
 
     name: str

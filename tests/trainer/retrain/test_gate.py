@@ -47,7 +47,7 @@ def test_no_gain_is_refused_though_nothing_is_worse() -> None:
     report = judge(OLD, OLD)
     assert not report.accepted
     assert report.reasons == (
-        "Nothing is surely better (masked phrase found in another text: 0.375 before, 0.375 now; "
+        "No significant improvement (masked phrase found in another text: 0.375 before, 0.375 now; "
         "phrases named side by side are near: 0.850 before, 0.850 now).",
     )
 
@@ -80,7 +80,7 @@ def test_either_gain_is_enough() -> None:
         ),
         (
             {"likeness": 0.95},
-            "Random phrases are more alike: 0.950, before 0.200; it must be 0.400 or less.",
+            "Random phrases are more similar: 0.950, before 0.200; it must be 0.400 or less.",
         ),
         (
             {"topic": np.array([0, 0, -1, -1])},
@@ -119,7 +119,7 @@ def test_each_limit_refuses_with_its_own_sentence(change: dict[str, object], sai
 def test_a_collapsed_space_is_the_first_reason() -> None:
     report = judge(OLD, replace(BETTER, silhouette=0.3, likeness=0.99))
     assert [reason.partition(":")[0] for reason in report.reasons] == [
-        "The space has collapsed, all phrases are alike",
+        "The space has collapsed, all phrases are similar",
         "Topics are less distinct",
     ]
 
@@ -137,7 +137,7 @@ def test_a_slower_encoder_is_refused() -> None:
 
 
 def labelled(measured: Measured, values: list[float]) -> Measured:
-    return replace(measured, gold={"labelled queries": np.array(values, np.float32)})
+    return replace(measured, labelled={"labelled queries": np.array(values, np.float32)})
 
 
 def test_labelled_examples_count_as_a_gain_and_as_a_loss() -> None:

@@ -98,7 +98,9 @@ def test_vectors_that_are_no_numbers_are_refused(probe: Probe) -> None:
         def _mean(self, text: str) -> Floats:
             return np.full(self.dims, np.nan, np.float32)
 
-    with pytest.raises(LossDiverged, match=r"vectors of 'hash@.*' are no numbers: its training has diverged"):
+    with pytest.raises(
+        LossDiverged, match=r"vectors of 'hash@.*' are not numbers: its training has diverged"
+    ):
         measure(Diverged(), probe, topics=2, mask="[MASK]")
 
 
@@ -114,8 +116,8 @@ def test_speed_is_that_of_the_new_one_by_that_of_the_old(probe: Probe, monkeypat
 
 @pytest.mark.slow
 def test_a_collapsed_space_is_seen(probe: Probe) -> None:
-    assert measure(Blind(), probe, topics=2, mask="[MASK]").likeness == pytest.approx(1.0)
-    assert measure(Roomy(), probe, topics=2, mask="[MASK]").likeness < 0.7
+    assert measure(Blind(), probe, topics=2, mask="[MASK]").similarity == pytest.approx(1.0)
+    assert measure(Roomy(), probe, topics=2, mask="[MASK]").similarity < 0.7
 
 
 @pytest.mark.slow

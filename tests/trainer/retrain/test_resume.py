@@ -42,7 +42,7 @@ def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monk
     monkeypatch.setattr(Judge, "_measured", lambda *_: pytest.fail("the gate has answered that"))
     report = collection.retrain(RetrainOptions(), progress=lambda stage, *_: told.append(stage))
     assert (report.verdict, report.run, report.resumed) == ("swapped", stopped.id, True)
-    assert [stage for stage in told if stage.startswith("note: Goes on with the retrain of ")]
+    assert [stage for stage in told if stage.startswith("note: Resumes the retrain of ")]
     assert [run.state for run in collection.history()] == ["finished"]
 
 
@@ -72,7 +72,9 @@ def test_one_that_was_stopped_by_hand_says_so(collection, trained, monkeypatch):
     )
     with pytest.raises(KeyboardInterrupt):
         collection.retrain(RetrainOptions())
-    assert [(run.state, run.error) for run in collection.history()] == [("interrupted", "Stopped by hand.")]
+    assert [(run.state, run.error) for run in collection.history()] == [
+        ("interrupted", "Stopped by the user.")
+    ]
 
 
 def test_a_budget_that_was_enough_for_a_few_steps_is_told(collection, trained, monkeypatch):
@@ -159,7 +161,7 @@ def test_a_catalog_that_goes_away_after_the_switch_costs_nothing(collection, tra
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:
         for name in ("finish_run", "detach_run"):
-            patch.setattr(Retrainer, "_count_deaths", lambda *_: None)
+            patch.setattr(Retrainer, "_count_crashes", lambda *_: None)
             patch.setattr(Catalog, name, lambda *_: (_ for _ in ()).throw(CatalogError("gone")))
         with pytest.raises(CatalogError):
             collection.resume_retrain(run, progress=no_progress)
@@ -179,6 +181,6 @@ def test_a_retrain_that_kills_its_workers_is_given_up(collection, trained, monke
         for _ in range(3):
             with pytest.raises(Killed):
                 collection.resume_retrain(run, progress=no_progress)
-    with pytest.raises(TrainingError, match="The worker died of it 3 times"):
+    with pytest.raises(TrainingError, match="It has crashed its worker 3 times"):
         collection.resume_retrain(run, progress=no_progress)
     assert [one.state for one in collection.history()] == ["failed"]
