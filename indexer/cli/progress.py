@@ -140,7 +140,7 @@ NAMES = {
     "train joint": "Training to rank and to write",
     "train present": "Training for what stands in the text",
     "train absent": "Training for what does not",
-    "settle": "Settling document vectors",
+    "align": "Aligning document vectors",
     "probe": "Setting texts aside to judge by",
     "judge": "Comparing encoders",
     "wait": "Waiting until nobody indexes",

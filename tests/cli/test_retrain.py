@@ -55,7 +55,7 @@ def test_swapped_is_0_and_so_is_nothing_to_do(retrain):
 
 
 def test_refused_is_3_with_every_reason(retrain, monkeypatch):
-    judged_as(monkeypatch, replace(BETTER, silhouette=0.3, likeness=0.9))
+    judged_as(monkeypatch, replace(BETTER, silhouette=0.3, similarity=0.9))
     result = retrain()
     assert result.exit_code == 3
     assert "Topics are less distinct: 0.300, before 0.400; it must be 0.370 or more.\n" in result.stdout
@@ -147,7 +147,7 @@ def test_a_candidate_may_be_named_by_a_folder(retrain, tmp_path, monkeypatch):
 def test_workers_need_a_broker(retrain):
     result = retrain("--workers")
     assert result.exit_code == 2
-    assert "There is no broker" in result.stderr
+    assert "Workers need a broker" in result.stderr
 
 
 @pytest.mark.slow

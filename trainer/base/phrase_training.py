@@ -111,7 +111,7 @@ def train_phrases(
 
 def _align(given: RecipeInput, seconds: float, progress: Progress) -> None:
     """Bring the document vectors back to where they were, as far as a matrix can."""
-    progress("settle", 0, None)
+    progress("align", 0, None)
     kept = given.kept_texts()[::ALIGNED_BY]
     texts = [*kept, *sources.windows(given.mix, given.words, given.base.window_tokens)]
     before = Network(given.base).to(given.network.documents.device)

@@ -1,7 +1,7 @@
-"""Contrastive unsupervised keyphrase extraction (SEKE 2022): which phrases, taken together, say what a text says.
+"""Contrastive unsupervised keyphrase extraction (SEKE 2022): which phrases, taken together, represent a text.
 
 A matrix W weighs the phrases of a text, e_d' W c_i and softmax over them (equations 4 and 5). Their weighted sum
-(equation 6) should be nearer to its own text than that text is to the texts most like it (triplet loss, equation 8,
+(equation 6) should be nearer to its own text than that text is to the most similar texts (triplet loss, equation 8,
 two hard negatives).
 
 What differs from the paper, and why: vectors have unit length, so that the margin means the same for every encoder;

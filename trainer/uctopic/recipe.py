@@ -2,9 +2,9 @@
 
 What differs from the paper, and why:
 
-- One pass over a window gives the vectors of all its mentions (mean over word pieces, layers of the bundle), instead
+- One pass over a window gives the vectors of all its mentions (mean over tokens, layers of the bundle), instead
   of one pass of LUKE for each mention: indexing has to be fast.
-- The positive may be the phrase standing alone, so that phrases can be searched without a context.
+- The positive may be the phrase without a context, so that phrases can be searched without a context.
 - No masked-language-model loss: the packaged encoder has no such head.
 - Document vectors are held where they were, those of queries too: they come from the same layers, and are good already.
 """
@@ -28,7 +28,7 @@ class UCTopic:
     """The recipe: pairs of mentions, and documents whose vectors should stay.
 
     Args:
-        documents: Word pieces of windows, special ones included, for holding document vectors; may be empty.
+        documents: Token ids of windows, special ones included, for holding document vectors; may be empty.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class UCTopic:
         return (p for p in self.network.parameters() if p.requires_grad)
 
     def loss(self, step: int) -> Tensor:
-        """InfoNCE over the pairs of this step, plus what holds the document vectors."""
+        """InfoNCE over the pairs of this step, plus the loss that holds the document vectors."""
         batch = self._pairs.batch(step)
         vectors = embed(self.network, [*batch.anchors, *batch.positives], self._padding)
         anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]

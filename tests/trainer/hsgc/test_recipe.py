@@ -50,8 +50,8 @@ def apart(vectors):
     """Mean cosine inside of the kinds, less that between them."""
     kinds = np.arange(60) % 3
     same = kinds[:, None] == kinds[None, :]
-    likeness = vectors @ vectors.T
-    return likeness[same].mean() - likeness[~same].mean()
+    similarity = vectors @ vectors.T
+    return similarity[same].mean() - similarity[~same].mean()
 
 
 @pytest.mark.slow

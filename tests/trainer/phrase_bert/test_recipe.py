@@ -102,8 +102,8 @@ def test_it_learns_the_names_by_heart(bundle, spans, tmp_path):
     assert len(losses) == OPTIONS.steps
     assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
     names = encoder_of(made, "torch-fp32", tmp_path).encode_phrases([name for pair in PAIRS for name in pair])
-    likeness = names @ names.T - 2 * np.eye(6)
-    assert likeness.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4]  # each is nearest to its other name
+    similarity = names @ names.T - 2 * np.eye(6)
+    assert similarity.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4]  # each is nearest to its other name
 
 
 @pytest.mark.slow
@@ -137,5 +137,5 @@ def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path):
 def test_texts_in_which_nothing_is_said_twice(bundle, tmp_path):
     path = tmp_path / "spans.jsonl"
     path.write_text(json.dumps({"sentence": "the heat pump is warm .", "start": 4, "end": 13}) + "\n")
-    with pytest.raises(NotEnoughData, match="0 pairs of phrases that say the same; 2 are needed"):
+    with pytest.raises(NotEnoughData, match="0 pairs of paraphrases; 2 are needed"):
         trained(bundle, path, tmp_path / "home")

@@ -129,13 +129,13 @@ def test_the_same_again_is_the_same(probe: Probe) -> None:
 
 
 def test_the_nearest_are_found_without_sorting_all() -> None:
-    likeness = np.random.default_rng(0).integers(0, 50, (1_500, 1_500)).astype(np.float32)  # with many ties
+    similarity = np.random.default_rng(0).integers(0, 50, (1_500, 1_500)).astype(np.float32)  # with many ties
     tracemalloc.start()
-    found = _nearest(likeness)
+    found = _nearest(similarity)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < likeness.nbytes / 2
-    assert (found == np.argsort(-likeness, axis=1, kind="stable")[:, :10]).all()
+    assert most < similarity.nbytes / 2
+    assert (found == np.argsort(-similarity, axis=1, kind="stable")[:, :10]).all()
     assert _nearest(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.4]], np.float32)).tolist() == [
         [1, 0, 2],
         [2, 0, 1],

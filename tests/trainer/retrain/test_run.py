@@ -52,7 +52,7 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
 def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
     monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", look_every)
     assert collection.retrain(RetrainOptions()).bundle == BASE
-    with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
+    with pytest.raises(QueryError, match=f"'{BASE}' is already the encoder of 'main'"):
         collection.retrain(RetrainOptions(candidate=BASE))
     assert collection.retrain(RetrainOptions(candidate="minilm-phrases", force=True)).replaced == 2
 
@@ -317,7 +317,7 @@ def test_a_candidate_may_lie_in_any_folder(collection, trained, tmp_path):
 
 
 def test_the_live_encoder_is_no_candidate(collection, trained):
-    with pytest.raises(QueryError, match="'minilm-phrases' is the encoder of 'main' already"):
+    with pytest.raises(QueryError, match="'minilm-phrases' is already the encoder of 'main'"):
         collection.retrain(RetrainOptions(candidate="minilm-phrases"))
 
 

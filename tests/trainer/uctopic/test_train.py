@@ -59,7 +59,7 @@ def test_it_learns_to_tell_a_masked_phrase_by_its_context(whole, bundle):
 @pytest.mark.slow
 def test_stopped_after_its_last_step_it_says_that_it_goes_on(bundle, spans, tmp_path):
     def stop(stage, done, total):
-        if stage == "settle":
+        if stage == "align":
             raise KeyboardInterrupt
 
     told = []
@@ -214,7 +214,7 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
     assert seen == [112.5]  # 100 s are gone, and 15 % are kept for the end
 
 
-def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_heart(tmp_path, monkeypatch):
+def test_half_of_the_batches_are_the_targets_but_a_small_one_is_not_overfitted(tmp_path, monkeypatch):
     """Ten phrases that two texts have are seen five times: 50 pairs of the 96 of each step."""
 
     monkeypatch.setattr("trainer.base.sources.BATCH", 96)
