@@ -28,14 +28,14 @@ from models.registry import Registry
 from models.torch.network import Network
 from models.weights import HEADS, read_heads
 from trainer.base.adapters import adapter_of
-from trainer.base.loop import TrainConfig
 from trainer.retrain.gate import Report
 from trainer.retrain.report import RetrainOptions
-from trainer.train import Sources, TrainingOptions, train_bundle
+from trainer.uctopic.options import UCTopicOptions
+from trainer.uctopic.train import train_uctopic
 
 LIVE, UNTRAINED = "minilm-phrases", "minilm-base"
-TOO_FAST = TrainConfig(steps=30, learning_rate=2e-3, warmup=1)  # twenty times the rate that is right
-ONE_DOCUMENT = TrainConfig(steps=60, learning_rate=3e-4, warmup=5)
+TOO_FAST = UCTopicOptions(steps=30, learning_rate=2e-3, warmup=1)  # twenty times the rate that is right
+ONE_DOCUMENT = UCTopicOptions(steps=60, learning_rate=3e-4, warmup=5)
 
 
 def main() -> None:
@@ -165,9 +165,9 @@ def written(network: Network, live: Bundle, name: str, home: Path) -> str:
     return name
 
 
-def trained(name: str, home: Path, file: Path, config: TrainConfig) -> str:
-    order = TrainingOptions(name, config)
-    return train_bundle(Registry(home).get(LIVE), Sources(corpus=(file,)), order, home=home).name
+def trained(name: str, home: Path, file: Path, options: UCTopicOptions) -> str:
+    options = replace(options, name=name, corpus=(file,))
+    return train_uctopic(Registry(home).get(LIVE), options, home=home).name
 
 
 if __name__ == "__main__":

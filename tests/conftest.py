@@ -35,9 +35,9 @@ def small_training() -> Iterator[None]:
     from indexer.text.pool import PreparePool
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trainer.train.BATCH", 32)
-        patch.setattr("trainer.train.KEPT_TEXTS", 120)
-        patch.setattr("trainer.train.WINDOWS", 40)
+        patch.setattr("trainer.base.sources.BATCH", 32)
+        patch.setattr("trainer.base.sources.KEPT_TEXTS", 120)
+        patch.setattr("trainer.base.sources.WINDOWS", 40)
         patch.setattr("trainer.base.job.draw", lambda steps, path: path.touch())
         patch.setattr("trainer.base.anchor.KEEP_DOCUMENTS", 8)
         patch.setattr("trainer.uctopic.ccl.ANCHORS", 8)

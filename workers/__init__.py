@@ -1,10 +1,13 @@
-"""The steps of mining as Celery tasks: for more than one machine, or more than one process. See docs/workers.md.
+"""The steps of mining, and retrains, as Celery tasks: for more than one process or machine. See docs/workers.md.
 
-app, tasks     the Celery application and its tasks     queues, messages   which work, and the messages that announce it
-steps          what a worker does with one batch         maintenance        lost messages, ends of runs
-pool           workers as `indexer index` sees them      retrain_tasks      retrains in slices
-process, supervisor   one process, and what restarts it  resources, retry, schedule, metrics
+app, tasks, schedule    the Celery application, its tasks, and what it starts at a time of day
+queues, process         the queues, and one process that works on one of them
+supervisor, metrics     starts and restarts processes; their metrics for Prometheus
+messages                sends messages, counts them, and sends lost ones again
+pool                    the workers as `indexer index` uses them
+steps, resources        the work on one batch, and what it needs
+maintenance             creates batches, finishes runs; retrain_tasks: a retrain in slices
 
-In: batches in the catalog; messages hold ids only. Out: rows in the engine, by the functions of `indexer.pipeline`.
-Imported by `indexer.collection`, `indexer.web` and `indexer.cli`. Needs the extra `workers`.
+Batches come from the catalog (`indexer.catalog.batches`) and results go to the engine; a message only names a batch.
+Imported by indexer.cli, indexer.web and indexer.collection.
 """

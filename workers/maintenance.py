@@ -1,4 +1,4 @@
-"""Looking after everything: lost messages, runs that go on without their command, and what ends a run."""
+"""Maintenance: sends lost messages again, creates batches, and finishes runs whose command has ended."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from indexer.protocols import Encoder
 
-EVERY = 5.0  # seconds between two looks
+EVERY = 5.0  # seconds
 
 logger = get_logger(__name__)
 
 
 def maintain(resources: Resources, sender: Sender) -> None:
-    """Send what was lost, cut what has room, finish what is through. Doing it twice, or two at once, does no harm."""
+    """Send lost messages, create the next batches, finish runs without open batches. May run twice, also concurrently."""
     catalog = resources.catalog
     sender.sweep(catalog)
     retrain_tasks.sweep(catalog, sender)
@@ -39,18 +39,18 @@ def maintain(resources: Resources, sender: Sender) -> None:
 
 
 def _finish(resources: Resources, run: Run) -> None:
-    """Do what ends a run, unless its command is there to do that itself."""
+    """Finish a run, unless its command holds the lock and does that itself."""
     catalog = resources.catalog
     try:
         with catalog.lock(run.collection, "indexer worker"):
-            if catalog.run(run.id).state == "running":  # nobody was faster
-                _finish_alone(resources, catalog.run(run.id))
+            if catalog.run(run.id).state == "running":  # no other process has finished it
+                _finish_locked(resources, catalog.run(run.id))
     except CatalogError as error:
         if "holder" not in error.facts:
             raise
 
 
-def _finish_alone(resources: Resources, run: Run) -> None:
+def _finish_locked(resources: Resources, run: Run) -> None:
     catalog, options = resources.catalog, run.options
     start = time.perf_counter()
     try:
@@ -67,7 +67,7 @@ def _finish_alone(resources: Resources, run: Run) -> None:
         report = RunReport(run=run.id)
         with threadpool_limits(1, user_api="blas"):
             pipeline.finish(report, options["topics"], refit=options["refit"])
-    except IndexerError as error:  # the next look tries again
+    except IndexerError as error:  # the next maintenance tries again
         logger.warning("run_not_finished", run=run.id, reason=str(error))
         return
     except Exception as error:
@@ -78,20 +78,20 @@ def _finish_alone(resources: Resources, run: Run) -> None:
 
 
 def _no_encoder() -> Encoder:
-    raise AssertionError("Finishing a run encodes nothing.")
+    raise AssertionError("Finishing a run does not encode.")
 
 
 @contextmanager
 def ticking(sender: Sender, every: float = EVERY) -> Iterator[None]:
-    """Ask for `maintain` again and again, in a thread. It is the schedule: no other process is needed for it."""
+    """Send `maintain` messages in a thread at an interval: no other process is needed for the schedule."""
     stop = threading.Event()
 
     def tick() -> None:
         while not stop.wait(every):
             try:
-                sender.ask_to_maintain(every)
-            except Exception:  # without this thread lost messages would stay lost, and nobody would see why
-                logger.exception("not_asked_to_maintain")
+                sender.send_maintain(every)
+            except Exception:  # without this thread lost messages would stay lost, without a trace
+                logger.exception("maintain_not_sent")
 
     thread = threading.Thread(target=tick, name="schedule", daemon=True)
     thread.start()

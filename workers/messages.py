@@ -1,6 +1,6 @@
-"""Messages: sending them, counting them, and sending them again when they were lost.
+"""Sends messages, counts them, and sends lost ones again.
 
-A message says only which batch there is. The batch itself is a row of the catalog; see `indexer.catalog.batches`.
+A message only names a batch. The batch itself is a row of the catalog; see `indexer.catalog.batches`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from indexer.settings import Settings
 from workers.app import make_app
 from workers.queues import QUEUES, Queue, name_of
 
-UNDERWAY = 10.0  # seconds that a message may be on its way from the broker to a claim
-ANSWER = 1.0  # seconds that idle workers have to answer
+UNDERWAY = 10.0  # seconds that a message may take from the broker to a claim
+ANSWER = 1.0  # seconds in which idle workers answer
 RETRIES = {"max_retries": 2, "interval_start": 0.1, "interval_step": 0.3, "interval_max": 1.0}
 
 logger = get_logger(__name__)
@@ -31,7 +31,7 @@ logger = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Message:
-    """There is a batch of a collection for which this is to be done."""
+    """A batch of a collection, and the step that is due for it."""
 
     state: BatchState
     collection: str
@@ -39,14 +39,14 @@ class Message:
 
 
 class Sender:
-    """Sends messages. What cannot be sent is no error: the catalog knows of it, and `sweep` sends it later."""
+    """Sends messages. A message that cannot be sent is not an error: `sweep` sends it later, from the catalog."""
 
     def __init__(self, settings: Settings, app: Celery | None = None) -> None:
         self._settings = settings
         self._app = app or make_app(settings)
 
     def check(self) -> None:
-        """See whether the broker answers.
+        """Check that the broker answers.
 
         Raises:
             BrokerUnavailable: It does not.
@@ -58,12 +58,12 @@ class Sender:
         except (OperationalError, OSError, KeyError, ImportError) as error:
             reason = masked(str(error)).rstrip(".")
             raise BrokerUnavailable(
-                f"There is no answer from the broker at {where}: {reason}.",
+                f"The broker at {where} does not answer: {reason}.",
                 hint="Check INDEXER_BROKER, and that it is up. Without workers: add --no-workers.",
             ) from error
 
     def send(self, catalog: Catalog, messages: Sequence[Message]) -> int:
-        """Send messages; returns how many the broker took."""
+        """Send messages; returns how many the broker accepted."""
         sent: list[str] = []
         try:
             for message in messages:
@@ -75,14 +75,14 @@ class Sender:
             catalog.mark_sent(sent)
         return len(sent)
 
-    def ask_to_maintain(self, every: float) -> None:
-        """Send the message that makes a worker look after everything; nobody reads it later than `every` seconds."""
+    def send_maintain(self, every: float) -> None:
+        """Send a message for maintenance, unless one is waiting; it expires after `every` seconds."""
         if not self.depth("maintain"):
             with suppress(OperationalError, OSError):
                 self._send("maintain", expires=every)
 
-    def ask_to_train(self, run: str) -> None:
-        """Send the message for a slice of a retrain. One that cannot be sent is sent later, as one that was lost."""
+    def send_train(self, run: str) -> None:
+        """Send the message for a slice of a retrain. One that cannot be sent is treated as lost, and sent later."""
         with suppress(OperationalError, OSError):
             self._send("train", run)
 
@@ -97,25 +97,25 @@ class Sender:
         )
 
     def depth(self, queue: Queue) -> int | None:
-        """Messages that nobody has taken yet; None when the broker does not answer."""
+        """Number of messages in a queue that no worker has taken; None when the broker does not answer."""
         with self._app.pool.acquire(block=True, timeout=10) as connection:
             try:
                 connection.ensure_connection(**RETRIES)
                 return _count(connection, name_of(queue, self._settings))
-            except (OperationalError, *connection.connection_errors):  # the second: it was lost since
+            except (OperationalError, *connection.connection_errors):  # the second: it was lost in between
                 return None
 
     def depths(self) -> dict[str, int | None]:
-        """Messages that nobody has taken yet, by queue."""
+        """Number of messages that no worker has taken, by queue."""
         found: dict[str, int | None] = dict.fromkeys(QUEUES)
         for queue in QUEUES:
             found[queue] = self.depth(queue)
-            if found[queue] is None:  # no answer: the others would only take their time, too
+            if found[queue] is None:  # no answer: the others would time out too
                 break
         return found
 
     def attended(self) -> set[str]:
-        """Queues of which a worker answers, within a second. One that has something in hand does not answer."""
+        """Queues whose worker answers within a second. A busy worker does not answer."""
         try:
             answers = self._app.control.inspect(timeout=ANSWER).active_queues() or {}
         except (OperationalError, OSError):  # the broker does not
@@ -124,10 +124,10 @@ class Sender:
         return {queue for queue in QUEUES if name_of(queue, self._settings) in names}
 
     def sweep(self, catalog: Catalog) -> int:
-        """Send again what was lost: there are batches that nobody works on, and fewer messages than batches.
+        """Send lost messages again, where more batches wait for a worker than there are messages.
 
-        A message may have been lost by the broker, with a worker that died, or never been sent. Which ones these are
-        nobody knows; those that were sent longest ago are likely, and one message too many does no harm.
+        A message may have been lost by the broker, with a worker that died, or never been sent. The catalog does not know
+        which; those that were sent longest ago are likely, and one message too many does no harm.
 
         Returns:
             How many messages were sent.
@@ -135,14 +135,14 @@ class Sender:
         waiting = catalog.waiting()
         messages: list[Message] = []
         for state in BATCH_STATES:
-            mine = [batch for batch in waiting if batch.state == state]
-            depth = self.depth(state) if mine else 0
+            own = [batch for batch in waiting if batch.state == state]
+            depth = self.depth(state) if own else 0
             if depth is None:
                 return 0
-            never = sum(batch.sent_ago is None for batch in mine)
-            settled = [batch for batch in mine if batch.sent_ago is None or batch.sent_ago > UNDERWAY]
-            lost = max(never, len(mine) - depth)
-            messages += [Message(state, batch.collection, batch.id) for batch in settled[:lost]]
+            never = sum(batch.sent_ago is None for batch in own)
+            overdue = [batch for batch in own if batch.sent_ago is None or batch.sent_ago > UNDERWAY]
+            lost = max(never, len(own) - depth)
+            messages += [Message(state, batch.collection, batch.id) for batch in overdue[:lost]]
         if messages:
             logger.info("swept", messages=len(messages))
         return self.send(catalog, messages)
@@ -150,17 +150,17 @@ class Sender:
 
 def _count(connection: Any, queue: str) -> int:
     try:
-        with connection.channel() as channel:  # of its own: some brokers close it with the error
+        with connection.channel() as channel:  # a separate one: some brokers close it with the error
             return int(channel.queue_declare(queue=queue, passive=True).message_count)
-    except connection.channel_errors:  # nothing was ever sent to it, or all of it was taken
+    except connection.channel_errors:  # no message was ever sent to it, or all were taken
         return 0
 
 
 def messages(state: BatchState, collection: str, batches: Iterable[str]) -> list[Message]:
-    """One for each batch."""
+    """Return one message for each batch."""
     return [Message(state, collection, batch) for batch in batches]
 
 
 def feed(catalog: Catalog, sender: Sender, run: str, collection: str, most: int) -> None:
-    """Cut as many batches as there is room for, and send their messages."""
+    """Create batches until `most` are open, and send their messages."""
     sender.send(catalog, messages("prepare", collection, catalog.cut(run, CHUNK, most)))

@@ -1,4 +1,4 @@
-"""Figures of worker processes, for Prometheus: each writes its own to files, and the supervisor shows their sum."""
+"""Metrics of worker processes for Prometheus: each writes its own to files, and the supervisor serves their sum."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # read by prometheus_client when a process 
 
 
 @contextmanager
-def shown(address: str) -> Iterator[dict[str, str]]:
-    """Show the sum of all processes at an address, for the length of a with block.
+def serve_metrics(address: str) -> Iterator[dict[str, str]]:
+    """Serve the sum over all processes at an address, within a with block.
 
     Args:
-        address: PORT, or HOST:PORT; without a host, this machine only.
+        address: PORT or HOST:PORT; without a host, only this machine can read them.
 
     Yields:
-        What the environment of the processes must have.
+        Variables for the environment of the processes.
 
     Raises:
-        SettingsError: It cannot be listened on.
+        SettingsError: The address cannot be listened on.
     """
     host, _, port = address.rpartition(":")
     with TemporaryDirectory(prefix="indexer-metrics-") as folder:
@@ -35,7 +35,7 @@ def shown(address: str) -> Iterator[dict[str, str]]:
             server, thread = start_http_server(int(port), host.strip("[]") or "127.0.0.1", registry)
         except (OSError, ValueError, OverflowError) as error:
             raise SettingsError(
-                f"Figures cannot be shown at '{address}': {error}.", hint="For example: --metrics 9100"
+                f"Metrics cannot be served at '{address}': {error}.", hint="For example: --metrics 9100"
             ) from error
         try:
             yield {FOLDER: folder}

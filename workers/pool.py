@@ -1,4 +1,4 @@
-"""Workers as `indexer index` sees them: it hands documents over, and waits until they are mined."""
+"""The workers as `indexer index` uses them: it enqueues documents, and waits until they are mined."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from indexer.settings import Settings
 from workers.messages import Sender, feed
 from workers.retry import retry_until_available
 
-POLL = 0.25  # seconds
-SWEEP_EVERY = 5.0  # seconds
-LONELY = 20.0  # seconds without anybody at work, before we say so
+POLL_INTERVAL_S = 0.25
+SWEEP_INTERVAL_S = 5.0
+NO_WORKER_S = 20.0  # seconds without a busy worker, after which a warning is logged
 
 logger = get_logger(__name__)
 
@@ -36,21 +36,21 @@ class CeleryWorkerPool:
         self._sender.check()
 
     def begin(self, report: RunReport) -> None:
-        """Send the first batches, so that nobody has to wait for the next look of a maintaining worker."""
+        """Send the first batches, without waiting for the next maintenance."""
         self._feed(report.run)
         report.left_to_workers = self._stored()
 
     def wait(self, report: RunReport, progress: Progress) -> None:
-        """Feed the workers until every document of the run has been worked on; the report says what they did.
+        """Feed the workers until every document of the run is done, and add their counts to the report.
 
-        When this process dies, a maintaining worker goes on with it.
+        When this process dies, a maintenance worker finishes the run.
         """
         pending = retry_until_available(self._stored)
         swept = last_seen = time.monotonic()
         warned = False
         while True:
             retry_until_available(lambda: self._feed(report.run))
-            if time.monotonic() - swept > SWEEP_EVERY:
+            if time.monotonic() - swept > SWEEP_INTERVAL_S:
                 retry_until_available(lambda: self._sender.sweep(self._catalog))
                 swept = time.monotonic()
             counts = retry_until_available(lambda: self._catalog.run(report.run)).counts
@@ -61,13 +61,13 @@ class CeleryWorkerPool:
                 retry_until_available(lambda: self._catalog.work(self._settings.collection)).held.values()
             ):
                 last_seen = time.monotonic()
-            alone = time.monotonic() - last_seen > LONELY
+            alone = time.monotonic() - last_seen > NO_WORKER_S
             if alone and not warned:
-                logger.warning("no_worker", seconds=LONELY, hint="Start one: indexer worker")
+                logger.warning("no_worker", seconds=NO_WORKER_S, hint="Start one: indexer worker")
                 warned = True
-            progress("mine: no worker is at work" if alone else "mine", done, pending)
-            sleep(POLL)
-        self._tell(report)
+            progress("mine: no worker is busy" if alone else "mine", done, pending)
+            sleep(POLL_INTERVAL_S)
+        self._complete(report)
 
     def _feed(self, run: str) -> None:
         settings = self._settings
@@ -76,17 +76,17 @@ class CeleryWorkerPool:
     def _stored(self) -> int:
         return self._catalog.count(self._settings.collection)["stored"]
 
-    def _tell(self, report: RunReport) -> None:
-        """Add to the report what the workers did."""
+    def _complete(self, report: RunReport) -> None:
+        """Add the workers' counts and failures to the report."""
         run = retry_until_available(lambda: self._catalog.run(report.run))
         report.left_to_workers = 0
         report.mined = run.counts.get("mined", 0)
         report.bundle = run.counts.get("bundle", "")
         report.failed = run.counts.get("failed", 0)
-        letters = [
-            letter
-            for letter in retry_until_available(lambda: self._catalog.dead(self._settings.collection))
-            if letter.last_at >= run.started_at and letter.stage in ("prepare", "encode", "write")
+        failures = [
+            failure
+            for failure in retry_until_available(lambda: self._catalog.dead(self._settings.collection))
+            if failure.last_at >= run.started_at and failure.stage in ("prepare", "encode", "write")
         ]
         room = max(0, MAX_PROBLEMS - len(report.problems))
-        report.problems += [shown(InputError(letter.reason)) for letter in letters[:room]]
+        report.problems += [shown(InputError(failure.reason)) for failure in failures[:room]]

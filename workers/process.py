@@ -1,6 +1,6 @@
-"""One worker process: ``python -m workers.process encode encode-1``. `indexer worker` starts these and looks after them.
+"""One worker process: ``python -m workers.process encode encode-1``. `indexer worker` starts and restarts these.
 
-Settings come from the environment (INDEXER_…) and indexer.toml, never from the command line, which others can read.
+Settings come from the environment (INDEXER_…) and indexer.toml, never from the command line, which other users can read.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from workers.schedule import beating
 from workers.tasks import add_tasks
 
 POLL_INTERVAL_S = 1.0  # seconds
-NICE = 10  # of training: searches and mining on the same machine come first
+NICE = 10  # of training: searches and mining on the same machine have priority
 
 
 def run(queue: Queue, name: str, settings: Settings) -> int:
-    """Work on a queue until a signal says stop; returns the exit status.
+    """Work on a queue until a signal ends it; returns the exit status.
 
-    SIGTERM and SIGINT: the batch in hand is finished first. SIGQUIT: it is given back.
+    SIGTERM and SIGINT: the current batch is finished first. SIGQUIT: it is released.
     """
     resources = Resources(settings, queue)
     app = make_app(settings)
     sender = Sender(settings, app)
     add_tasks(app, resources, sender)
-    # Gossip and mingle are conversations between workers that we do not need, and after which a worker may be silent
-    # for ever when Redis was restarted (celery#8030). Heartbeats are for Flower: without them a worker sends no events.
+    # Gossip and mingle exchange data between workers that we do not need, and after a restart of Redis they may block a
+    # worker for ever (celery#8030). Heartbeats are for Flower: without them a worker sends no events.
     worker = app.Worker(
         queues=[name_of(queue, settings)],
         pool="solo",
@@ -53,7 +53,7 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
         loglevel="WARNING",
         quiet=True,
     )
-    worker_ready.connect(_end_at_once_when_told, weak=False)
+    worker_ready.connect(_end_at_once_on_quit, weak=False)
     with ExitStack() as stack:
         stack.callback(resources.close)
         stack.enter_context(threadpool_limits(1, user_api="blas"))  # waiting BLAS threads spin
@@ -66,22 +66,22 @@ def run(queue: Queue, name: str, settings: Settings) -> int:
     return int(worker.exitcode or 0)
 
 
-def _end_at_once_when_told(**_: object) -> None:
-    """At SIGQUIT, end in the middle of the work: whoever has a batch or a training in hand gives it back on the way out.
+def _end_at_once_on_quit(**_: object) -> None:
+    """At SIGQUIT, end in the middle of the work; the current batch or retrain is released on the way out.
 
-    Celery's own handler, which this one replaces, asks the pool to end the task. `solo` cannot: its NotImplementedError
-    would be raised in the middle of the task, and blamed on the document.
+    Celery's own handler, which this one replaces, calls the pool to end the task. `solo` cannot: its NotImplementedError
+    would be raised in the middle of the task, and attributed to the document.
     """
 
     def end(number: int, frame: object) -> None:
-        signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # once more would be in the middle of giving back
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # a second one would interrupt the release
         raise WorkerTerminate(os.EX_TEMPFAIL)
 
     signal.signal(signal.SIGQUIT, end)
 
 
 def _end_with(parent: int) -> None:
-    """Stop when the parent is gone: after a SIGKILL nobody is left to tell us."""
+    """Stop when the parent has ended: after a SIGKILL it cannot send a signal."""
 
     def watch() -> None:
         while os.getppid() == parent:

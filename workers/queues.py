@@ -1,7 +1,7 @@
-"""The queues, and how many processes work on each.
+"""The queues, and the number of processes for each.
 
 Every process is a fresh interpreter with Celery's `solo` pool: one batch at a time, models loaded once, nothing forked.
-So a CUDA context never crosses a fork, a document that kills its process kills no other batch, and `--concurrency` is
+So a CUDA context never crosses a fork, a document that crashes its process affects no other batch, and `--concurrency` is
 the number of processes.
 """
 
@@ -23,7 +23,7 @@ STARTED_BY_DEFAULT: tuple[Queue, ...] = ("prepare", "encode", "maintain")
 
 @dataclass(frozen=True)
 class WorkerProcess:
-    """One process to start: what it works on, and what its environment has beside ours."""
+    """One process to start: its queue, and the variables that are added to the environment."""
 
     queue: Queue
     number: int  # from 1, within the queue
@@ -35,18 +35,18 @@ class WorkerProcess:
 
 
 def name_of(queue: Queue, settings: Settings) -> str:
-    """What a queue is called in the broker, which may serve several installations."""
+    """Return the name of a queue in the broker, which may serve several installations."""
     return f"{settings.index_prefix}.{queue}"
 
 
 def processes(
     queues: Sequence[Queue], concurrency: int | None, threads: int, gpus: Sequence[str]
 ) -> list[WorkerProcess]:
-    """What to start for these queues.
+    """Return the processes to start for these queues.
 
     Args:
         concurrency: Processes for each queue; None: one, and for `encode` one for each GPU, or else two: while one waits
-            for the engine to write, the other encodes. Only one ever maintains.
+            for the engine to write, the other encodes. There is only one for `maintain`.
         threads: CPU threads of this machine; encoding processes share them.
         gpus: Their names as CUDA_VISIBLE_DEVICES has them. Each encoding process sees one of them.
     """
@@ -67,7 +67,7 @@ def _share(at: int, number: int, threads: int, gpus: Sequence[str]) -> dict[str,
 
 
 def gpus() -> list[str]:
-    """The GPUs that this process may use; asked without torch, which takes seconds to load."""
+    """The GPUs that this process may use, found without torch, which takes seconds to load."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]

@@ -1,4 +1,4 @@
-"""What a worker process works with. Each thing is opened on first use and kept, a model is loaded once."""
+"""Engines, catalog and models of a worker process. Each is opened on first use and kept; a model is loaded once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from workers.queues import Queue
 
 
 class Resources:
-    """Of one process.
+    """The resources of one process.
 
     Args:
         settings: Of this machine: where the engine, the catalog and the bundles are. What belongs to a run (collection,
             bundle, tagger, keyphrases) comes with the run.
-        queue: What the process works on.
+        queue: The queue that the process works on.
     """
 
     def __init__(self, settings: Settings, queue: Queue) -> None:
@@ -38,17 +38,17 @@ class Resources:
         return Catalog.open(self.settings.database)
 
     def engine(self, collection: str, bundle: str) -> Engine:
-        """The engine of a collection that there is: that of its live generation.
+        """The engine of the live generation of an existing collection.
 
         Raises:
-            NotFound: There is none; perhaps this worker looks in another place than the one who sent the batch.
+            NotFound: There is none; the home or server of this worker may differ from that of the sender.
         """
         from indexer.runs.bundle_files import fetch
         from models.registry import Registry
 
         key = (collection, bundle)
         if key in self._engines and self._engines[key].superseded():
-            self._engines.pop(key).close()  # the same encoder may have made the next one
+            self._engines.pop(key).close()  # the next generation may have the same encoder
         if key not in self._engines:
             settings = self.settings.model_copy(update={"collection": collection, "bundle": bundle})
             fetch(settings, bundle)
@@ -70,7 +70,7 @@ class Resources:
         return self._encoder[1]
 
     def ranker(self, bundle: str) -> Ranker | None:
-        """What a bundle has learned of keyphrases; no encoder is loaded for it."""
+        """The keyphrase ranker of a bundle; no encoder is loaded for it."""
         from models.ranker import read_ranker
         from models.registry import Registry
 
@@ -83,7 +83,7 @@ class Resources:
         return prepare_here(tagger, documents, alone=self._only_tags)
 
     def close(self) -> None:
-        """Give back files and connections."""
+        """Close files and connections."""
         for engine in self._engines.values():
             engine.close()
         self._engines.clear()

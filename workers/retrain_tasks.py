@@ -1,8 +1,8 @@
-"""Retrains by workers: a chain of messages, each for some minutes' work.
+"""Retrains by workers: a chain of messages, each for some minutes of work.
 
-What there is to do stands in the catalog: a run of kind "retrain" that no process owns. A message names it. Whoever
-gets one works on it under the retrain's lock until its time is up, and sends the next. A worker that is killed leaves
-checkpoints and no message: a maintaining worker notices that nobody has the lock, and sends one again.
+The catalog has the work: a run of kind "retrain" that no process owns. A message names it. The worker that receives it
+works under the retrain's lock until the slice's time is up, and sends the next message. A killed worker leaves
+checkpoints and no message: the maintenance worker finds that no process has the lock, and sends a message again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Run
 from indexer.catalog.locks import retraining
-from indexer.collection import Collection
 from indexer.errors import CatalogError, IndexerError, SettingsError
 from indexer.log import get_logger
 from indexer.protocols import Paused
@@ -25,82 +24,89 @@ from workers.retry import retry_until_available
 if TYPE_CHECKING:
     from trainer.retrain.report import RetrainOptions, RetrainReport
 
-SLICE = 300.0  # seconds of training or mining before the next message gets its turn
-LINE_EVERY = 60.0  # seconds between two log lines
-PAUSABLE = ("train", "mine")  # stages that lose nothing when they are stopped
+SLICE = 300.0  # seconds of training or mining before other messages are handled
+LOG_INTERVAL_S = 60.0  # seconds between two log lines
+PAUSABLE = ("train", "mine")  # stages that can be stopped without losing work
 
 logger = get_logger(__name__)
 
 
-def hand_over(collection: Collection, options: RetrainOptions) -> RetrainReport:
-    """Begin a retrain that workers do, where there is something to do, and do not wait.
+def enqueue(settings: Settings, options: RetrainOptions) -> RetrainReport:
+    """Record a retrain for workers, where one is needed, and return without waiting.
 
     Raises:
-        SettingsError, BrokerUnavailable: They cannot be reached.
+        SettingsError, BrokerUnavailable: Workers cannot be reached.
     """
-    if not collection.settings.broker:
+    from trainer.retrain.opening import open_retrainer
+
+    if not settings.broker:
         raise SettingsError(
-            "There is no broker to tell workers of it.", hint="Set INDEXER_BROKER, or leave out --workers."
+            "Workers need a broker, and none is configured.",
+            hint="Set INDEXER_BROKER, or leave out --workers.",
         )
-    sender = Sender(collection.settings)
+    sender = Sender(settings)
     sender.check()
-    report = collection.begin_retrain(options)
+    with open_retrainer(settings) as retrainer:
+        report = retrainer.begin(options)
     if report.verdict == "paused":
         report.notes += [
-            f"{file} must be there, under the same path, where workers are." for file in options.files
+            f"{file} must exist under the same path on the workers' machines." for file in options.files
         ]
-        sender.ask_to_train(report.run)
+        sender.send_train(report.run)
     return report
 
 
-def give_up(catalog: Catalog, collection: str) -> list[str]:
-    """End the retrain that is with workers, where none is at it; what it has done so far is kept for the next one.
+def cancel(catalog: Catalog, collection: str) -> list[str]:
+    """End a retrain that was left to workers, while none works on it; its progress is kept for the next one.
 
     Returns:
-        The run that was ended, if any.
+        The id of the run that was ended, if any.
 
     Raises:
-        CatalogError: A worker has a slice of it in hand.
+        CatalogError: A worker is busy with a slice.
     """
     with catalog.lock(retraining(collection), "indexer retrain --give-up"):
         runs = catalog.open_runs(collection, retrains=True)
         for run in runs:
-            catalog.finish_run(run.id, "interrupted", run.counts, "Given up by hand.")
+            catalog.finish_run(run.id, "interrupted", run.counts, "Cancelled by the user.")
     return [run.id for run in runs]
 
 
 def begin(settings: Settings, sender: Sender, collection: str) -> None:
-    """Begin a retrain where a collection has drifted: what the schedule asks for."""
+    """Record a retrain where a collection has drifted; called by the schedule."""
+    from trainer.retrain.opening import open_retrainer
     from trainer.retrain.report import RetrainOptions
 
     options = RetrainOptions(if_drifted=True, budget=seconds_of(settings.retrain_budget) or 0.0)
     try:
-        with Collection.open(settings.model_copy(update={"collection": collection}), create=False) as opened:
-            report = opened.begin_retrain(options)
+        with open_retrainer(settings.model_copy(update={"collection": collection})) as retrainer:
+            report = retrainer.begin(options)
     except IndexerError as error:
-        logger.error("retrain_not_begun", collection=collection, reason=str(error))
+        logger.error("retrain_not_started", collection=collection, reason=str(error))
         return
-    logger.info("retrain_looked", collection=collection, verdict=report.verdict, reason=report.reason)
+    logger.info("retrain_checked", collection=collection, verdict=report.verdict, reason=report.reason)
     if report.verdict == "paused":
-        sender.ask_to_train(report.run)
+        sender.send_train(report.run)
 
 
 def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping: Callable[[], bool]) -> None:
-    """Do a slice of a retrain, if it still has to be done, and see to the next one.
+    """Work on a slice of a retrain, if it is still due, and send the message for the next one.
 
     Args:
         id: Of its run.
-        stopping: Whether this process is to end: then the slice ends early.
+        stopping: Returns whether this process must end: then the slice ends early.
     """
+    from trainer.retrain.opening import open_retrainer
+
     run = catalog.run(id)
     if run.state != "running":
         return
     try:
-        with Collection.open(_as_told(settings, run), create=False) as collection:
-            report = collection.go_on_with_retrain(id, progress=Slice(stopping))
-    except IndexerError as error:  # somebody else is at it, or it has failed, or something is away
+        with open_retrainer(_as_recorded(settings, run), progress=Slice(stopping)) as retrainer:
+            report = retrainer.resume(id)
+    except IndexerError as error:  # another worker has it, it has failed, or a server is unreachable
         if isinstance(error, CatalogError) and "holder" not in error.facts:
-            retry_until_available(lambda: _forgive(catalog, id))
+            retry_until_available(lambda: _undo_crash_count(catalog, id))
         level = (
             logger.debug if isinstance(error, CatalogError) and "holder" in error.facts else logger.warning
         )
@@ -108,52 +114,52 @@ def work(settings: Settings, catalog: Catalog, sender: Sender, id: str, stopping
         return
     logger.info("retrain_slice_done", run=id, verdict=report.verdict, reason=report.reason)
     if report.verdict == "paused" and not sender.depth("train"):
-        sender.ask_to_train(id)
+        sender.send_train(id)
 
 
-def _forgive(catalog: Catalog, id: str) -> None:
-    """Take back the death that a slice counts before it begins: its worker lives, and the catalog was away at its end."""
+def _undo_crash_count(catalog: Catalog, id: str) -> None:
+    """Undo the crash that a slice counts before it starts: its worker lives, but the catalog was away at the end."""
     run = catalog.run(id)
     if run.state == "running":
-        catalog.detach_run(id, {name: said for name, said in run.counts.items() if name != "deaths"})
+        catalog.detach_run(id, {name: value for name, value in run.counts.items() if name != "deaths"})
 
 
-def _as_told(settings: Settings, run: Run) -> Settings:
-    """What belongs to the run comes with it; where things are, this machine knows."""
+def _as_recorded(settings: Settings, run: Run) -> Settings:
+    """The settings of this machine with those that were recorded for the run."""
     limits = {f"gate_{name}": value for name, value in run.options["limits"].items()}
-    told = {name: run.options[name] for name in ("tagger", "keyphrases", "absent_keyphrases")}
-    return settings.model_copy(update={"collection": run.collection, **told, **limits})
+    recorded = {name: run.options[name] for name in ("tagger", "keyphrases", "absent_keyphrases")}
+    return settings.model_copy(update={"collection": run.collection, **recorded, **limits})
 
 
 def sweep(catalog: Catalog, sender: Sender) -> None:
-    """Send again what was lost: a retrain that nobody works on, and for which there is no message."""
+    """Send lost messages again: for retrains without a worker and without a message."""
     for run in catalog.open_runs(retrains=True):
         if catalog.lock_holder(retraining(run.collection)) is None and sender.depth("train") == 0:
             logger.info("retrain_sent_again", run=run.id)
-            sender.ask_to_train(run.id)
+            sender.send_train(run.id)
 
 
 class Slice:
-    """Implements `indexer.protocols.Progress`: ends a slice where nothing is lost, once its time is up.
+    """Implements `indexer.protocols.Progress`: ends a slice where no work is lost, once its time is up.
 
-    The time begins with the first thing that may be stopped: what has to be done again in each slice does not count.
+    The time starts with the first stage that can be stopped: work that each slice repeats does not count.
     """
 
     def __init__(self, stopping: Callable[[], bool]) -> None:
         self._stopping = stopping
         self._until: float | None = None
         self._next_line = 0.0
-        self._last = False  # it goes to the end: what is done now would have to be done again
+        self._last = False  # no further pause: work from here on would have to be repeated
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         name, _, more = stage.partition(": ")
         now = time.monotonic()
         if now >= self._next_line:
-            self._next_line = now + LINE_EVERY
+            self._next_line = now + LOG_INTERVAL_S
             logger.info("retrain", stage=name, more=more, done=done, of=total)
         self._last |= name == "assign"
         if name not in PAUSABLE or self._last:
             return
         self._until = self._until or now + SLICE
         if now >= self._until or self._stopping():
-            raise Paused(f"Workers are at it: {name}, {done:,} of {total or 0:,}.")
+            raise Paused(f"Workers are busy: {name}, {done:,} of {total or 0:,}.")

@@ -1,4 +1,4 @@
-"""Waiting: for a catalog that is being restarted, and between two tries of a batch."""
+"""Retries: of calls while the catalog restarts, and the backoff between two tries of a batch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from indexer.log import get_logger
 
 T = TypeVar("T")
 
-RESTART = 90.0  # seconds that a restart of the catalog's server may take; less than a lease
-FIRST, MAX_LENGTH = 2.0, 300.0  # seconds that a batch is put off
+RESTART = 90.0  # seconds for a restart of the catalog's server; less than a lease
+FIRST_DELAY_S, MAX_DELAY_S = 2.0, 300.0  # of a batch
 
 
 def retry_until_available(
     work: Callable[[], T], *, seconds: float = RESTART, pause: Callable[[float], None] = time.sleep
 ) -> T:
-    """Do work with the catalog that may be done twice; wait for a catalog that is away.
+    """Call an idempotent function that uses the catalog; retry while the catalog cannot be reached.
 
     Raises:
-        CatalogError: It did not come back, or somebody else holds a lock.
+        CatalogError: The catalog did not come back, or another process holds a lock.
     """
     left, delay = seconds, 0.25
     while True:
@@ -37,6 +37,6 @@ def retry_until_available(
             delay = min(2 * delay, 5.0)
 
 
-def postpone(tries: int) -> float:
-    """Seconds before a batch is tried again: growing, and never the same for two of them."""
-    return float(min(FIRST * 2.0**tries, MAX_LENGTH) * random.uniform(0.5, 1.0))
+def backoff(tries: int) -> float:
+    """Seconds before a batch is tried again: exponential, with jitter."""
+    return float(min(FIRST_DELAY_S * 2.0**tries, MAX_DELAY_S) * random.uniform(0.5, 1.0))

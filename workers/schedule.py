@@ -1,7 +1,7 @@
-"""What workers begin by themselves: Celery's beat, in a thread of the maintaining worker.
+"""Runs Celery's beat in a thread of the maintenance worker.
 
-The schedule is that of the settings and stands in the application's configuration. It is kept in memory: what fell due
-while no worker was there is left out.
+The schedule comes from the settings, in the application's configuration. It is kept in memory: entries that fell due
+while no worker was running are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from celery.schedules import crontab
 from indexer.settings import Settings
 from workers.queues import name_of
 
-EXPIRES = 6 * 60 * 60  # seconds after which nobody begins any more what was to begin at night
+EXPIRES = 6 * 60 * 60  # seconds after which a nightly retrain is no longer started
 POLL_INTERVAL_S = 1.0  # seconds
 
 
@@ -39,7 +39,7 @@ def schedule_of(settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def beating(app: Celery) -> Iterator[None]:
-    """Send what falls due, until the end of the block."""
+    """Send the messages of due entries, until the end of the block."""
     if not app.conf.beat_schedule:
         yield
         return

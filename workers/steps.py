@@ -1,7 +1,7 @@
-"""What a worker does with one batch. Nothing here knows Celery.
+"""The work on one batch, without Celery.
 
-Every way that it may end is one of these: done; given back, to be tried again later; divided, because it has killed its
-workers or failed again and again; and of a batch with one document that does so: a dead letter.
+A batch ends in one of these ways: done; released, to be tried again later; split, because it has crashed its workers or
+failed several times; and a dead-letter entry, when a batch of a single document does so.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.normal_forms import normal_form
 from workers.messages import Message, messages
 from workers.resources import Resources
-from workers.retry import postpone, retry_until_available
+from workers.retry import backoff, retry_until_available
 
-# A worker may be killed for reasons that have nothing to do with the document: once is no proof.
+# A worker may be killed for reasons that have nothing to do with the document: one crash is not a proof.
 MAX_CRASHES = 2
 MAX_FAILURES = 4
 
@@ -41,26 +41,26 @@ Step = Callable[[Resources, Claim], list[Message]]
 
 
 def work(resources: Resources, state: BatchState, batch: str) -> list[Message]:
-    """Do what a message says, if it still has to be done. Returns the messages to be sent next."""
+    """Work on the batch of a message, if it is still due. Returns the messages to be sent next."""
     catalog = resources.catalog
     claim = retry_until_available(lambda: catalog.claim(batch, state))
     if claim is None:
-        logger.debug("batch_not_ours", batch=batch, state=state)
+        logger.debug("batch_not_claimed", batch=batch, state=state)
         return []
     if claim.deaths >= MAX_CRASHES or claim.failures >= MAX_FAILURES:
-        return retry_until_available(lambda: _take_apart(catalog, claim))
+        return retry_until_available(lambda: _split(catalog, claim))
     start = time.perf_counter()
     with _held(catalog, claim):
         try:
             following = STEPS[state](resources, claim)
-        except IndexerError as error:  # something is away, wrong or missing here: not the documents' fault
-            _give_back(catalog, claim, error, failed=False)
+        except IndexerError as error:  # a server, a setting or a file: not the documents' fault
+            _release(catalog, claim, error, failed=False)
             return []
         except Exception as error:
             logger.exception("batch_failed", batch=claim.id, state=state)
-            _give_back(catalog, claim, error, failed=True)
+            _release(catalog, claim, error, failed=True)
             return []
-        except BaseException:  # we are to stop at once
+        except BaseException:  # this process must stop at once
             catalog.release(claim)
             raise
     seconds = round(time.perf_counter() - start, 2)
@@ -69,23 +69,23 @@ def work(resources: Resources, state: BatchState, batch: str) -> list[Message]:
 
 
 def _prepare(resources: Resources, claim: Claim) -> list[Message]:
-    """Find sentences and candidates, and leave them for `encode`."""
+    """Find sentences and candidates, and store them for `encode`."""
     options = _options(resources, claim)
     engine = resources.engine(claim.collection, options["bundle"])
     documents, missing = load(engine, claim.ids)
     outcomes = resources.prepare(options["tagger"], documents)
     pairs = list(zip(documents, outcomes, strict=True))
     candidates = {d.id: to_candidate(d, o) for d, o in pairs if isinstance(o, Prepared)}
-    letters = failures_of("prepare", [o for o in outcomes if isinstance(o, InputError)])
-    metrics.through("prepare", len(candidates), len(letters))
+    failures = failures_of("prepare", [o for o in outcomes if isinstance(o, InputError)])
+    metrics.through("prepare", len(candidates), len(failures))
     ready = retry_until_available(
-        lambda: resources.catalog.advance(claim, candidates, missing=missing, letters=letters)
+        lambda: resources.catalog.advance(claim, candidates, missing=missing, letters=failures)
     )
     return messages("encode", claim.collection, [claim.id] if ready else [])
 
 
 def _encode(resources: Resources, claim: Claim) -> list[Message]:
-    """Encode, decide and write; what has another text by now is prepared again."""
+    """Encode, choose keyphrases and write; documents whose text has changed are prepared again."""
     options = _options(resources, claim)
     engine = resources.engine(claim.collection, options["bundle"])
     documents, missing = load(engine, claim.ids)
@@ -106,7 +106,7 @@ def _encode(resources: Resources, claim: Claim) -> list[Message]:
     )
     again = retry_until_available(lambda: resources.catalog.finish_batch(claim, outcome))
     if again is None:
-        logger.warning("batch_lost", batch=claim.id)  # whoever has it writes the same
+        logger.warning("batch_lost", batch=claim.id)  # the worker that has it writes the same
     return messages("prepare", claim.collection, again or [])
 
 
@@ -114,7 +114,7 @@ STEPS: dict[BatchState, Step] = {"prepare": _prepare, "encode": _encode}
 
 
 def _options(resources: Resources, claim: Claim) -> dict[str, Any]:
-    """What the run was told: bundle, tagger, keyphrases. The worker's own settings do not count here."""
+    """Options of the run: bundle, tagger, keyphrases. They replace the worker's own settings."""
     return dict(retry_until_available(lambda: resources.catalog.run(claim.run)).options)
 
 
@@ -122,7 +122,7 @@ def _options(resources: Resources, claim: Claim) -> dict[str, Any]:
 
 
 def to_candidate(document: Document, prepared: Prepared) -> BundleCandidate:
-    """Offsets only: the text stays in the engine, and the normal form of a phrase can be made again."""
+    """Return the offsets alone: the text is in the engine, and normal forms can be computed again."""
     return BundleCandidate(
         document.content_hash,
         tuple((s.start, s.end) for s in prepared.sentences),
@@ -131,7 +131,7 @@ def to_candidate(document: Document, prepared: Prepared) -> BundleCandidate:
 
 
 def to_prepared(document: Document, candidate: BundleCandidate) -> Prepared:
-    """The other way round, for the same text."""
+    """Return the sentences and mentions of a candidate in the same text."""
     return Prepared(
         tuple(Sentence(start, end) for start, end in candidate.sentences),
         tuple(
@@ -143,26 +143,26 @@ def to_prepared(document: Document, candidate: BundleCandidate) -> Prepared:
 # -- ends ----------------------------------------------------------------------------------------------------
 
 
-def _give_back(catalog: Catalog, claim: Claim, error: Exception, *, failed: bool) -> None:
+def _release(catalog: Catalog, claim: Claim, error: Exception, *, failed: bool) -> None:
     reason = str(error) if isinstance(error, IndexerError) else f"{type(error).__name__}: {error}"
-    delay = postpone(claim.tries)
-    logger.warning("batch_put_off", batch=claim.id, seconds=round(delay, 1), reason=reason)
+    delay = backoff(claim.tries)
+    logger.warning("batch_postponed", batch=claim.id, seconds=round(delay, 1), reason=reason)
     retry_until_available(lambda: catalog.release(claim, delay=delay, error=reason, failed=failed))
 
 
-def _take_apart(catalog: Catalog, claim: Claim) -> list[Message]:
-    """Find the document that does it: alone, only the culprit can do it again."""
+def _split(catalog: Catalog, claim: Claim) -> list[Message]:
+    """Split a batch to find the document that fails; dead-letter a batch of a single document."""
     if len(claim.ids) > 1:
-        logger.warning("batch_divided", batch=claim.id, documents=len(claim.ids), deaths=claim.deaths)
+        logger.warning("batch_split", batch=claim.id, documents=len(claim.ids), deaths=claim.deaths)
         return messages("prepare", claim.collection, catalog.divide(claim))
     (id_,) = claim.ids
     entry = catalog.ledger(claim.collection, [id_]).get(id_)
     where = entry.source if entry and entry.source else id_
     if claim.deaths >= MAX_CRASHES:
-        reason = f"{where}: the worker process died of this document, {claim.deaths} times."
+        reason = f"{where}: the worker process crashed on this document {claim.deaths} times."
     else:
         reason = f"{where}: it failed {claim.failures} times: {claim.error}"
-    logger.error("document_buried", id=id_, stage=claim.state, reason=reason)
+    logger.error("document_dead_lettered", id=id_, stage=claim.state, reason=reason)
     catalog.finish_batch(claim, BatchOutcome({}, "", letters=[Failure(where, claim.state, reason, id_)]))
     return []
 

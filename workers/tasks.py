@@ -1,4 +1,4 @@
-"""The tasks: what a message makes a worker do. A task is a few lines; the work is in `steps` and `maintaining`."""
+"""The Celery tasks, one for each kind of message. The work itself is in `steps`, `maintenance` and `retrain_tasks`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.resources import Resources
 
 
 def add_tasks(app: Celery, resources: Resources, sender: Sender) -> None:
-    """Make the tasks of an application, for a worker."""
+    """Register the tasks with an application, for a worker."""
 
     def add(state: BatchState) -> Any:
         def task(collection: str, batch: str) -> None:
@@ -39,5 +39,5 @@ def add_tasks(app: Celery, resources: Resources, sender: Sender) -> None:
 
 
 def _is_stopping() -> bool:
-    """Whether a signal has told this process to end."""
+    """Whether a signal has ended this process."""
     return state.should_stop is not None or state.should_terminate is not None

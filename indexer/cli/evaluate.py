@@ -11,7 +11,7 @@ import click
 from indexer.cli.app import App, Group, command, json_option, pass_app
 from indexer.cli.options import topics_option
 from indexer.cli.output import print_json, say, working
-from indexer.cli.train.shared import budget_option, corpus_option, layers_option, steps_option
+from indexer.cli.train import budget_option, corpus_option, layers_option, steps_option
 
 if TYPE_CHECKING:
     from indexer.protocols import Encoder, Progress
@@ -195,22 +195,24 @@ def _on_mentions(
     from shutil import rmtree
 
     from models.registry import Registry
-    from trainer.base.loop import TrainConfig
-    from trainer.train import Sources, TrainingOptions, train_bundle
+    from trainer.uctopic.options import UCTopicOptions
+    from trainer.uctopic.train import train_uctopic
 
     base = Registry(settings.home).get(settings.bundle)
     stem = f"{base.name}-{data.name.partition('.')[0]}"
     mined = settings.home / "training" / f"{stem}-mined"
     names = []
     for seed in range(times):
-        training = TrainingOptions(
-            f"{stem}-{seed}",
-            TrainConfig(steps=steps, seed=seed),
+        training = UCTopicOptions(
+            name=f"{stem}-{seed}",
+            corpus=corpus,
+            mentions=(data,),
+            steps=steps,
+            seed=seed,
             tagger=settings.tagger,
             threads=settings.threads,
         )
-        sources = Sources(corpus, mentions=(data,))
-        bundle = train_bundle(base, sources, training, home=settings.home, mined=mined, progress=progress)
+        bundle = train_uctopic(base, training, home=settings.home, mined=mined, progress=progress)
         names.append(bundle.name)
     rmtree(mined, ignore_errors=True)  # missing where all bundles were there already
     return names
@@ -300,22 +302,24 @@ def _on_texts(
     from models.load import run_bundle
     from models.registry import Registry
     from trainer.evaluation.texts import number_of_labels
-    from trainer.hsgc.train import HSGCOptions, holistic, train_documents
+    from trainer.hsgc.options import HSGCOptions
+    from trainer.hsgc.train import holistic, train_hsgc
 
     base = Registry(settings.home).get(settings.bundle)
     stem = f"{base.name}-{data.name.partition('.')[0]}-{'all' if all_layers else 'own'}"
 
     def train(seed: int) -> Bundle:
         training = HSGCOptions(
-            f"{stem}-{seed}",
+            name=f"{stem}-{seed}",
+            corpus=(data,),
             all_layers=all_layers,
             clusters=number_of_labels(data),
             steps=steps,
-            budget_s=budget,
+            budget=budget,
             seed=seed,
             threads=settings.threads,
         )
-        return train_documents(base, [data], training, home=settings.home, progress=progress)
+        return train_hsgc(base, training, home=settings.home, progress=progress)
 
     def running(bundle: Bundle) -> Encoder:
         return run_bundle(bundle, home=settings.home, backend=settings.backend, threads=settings.threads)

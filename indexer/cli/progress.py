@@ -45,7 +45,7 @@ NAMES = {
     "train joint": "Training to rank and to generate",
     "train present": "Training on present keyphrases",
     "train absent": "Training on absent keyphrases",
-    "settle": "Aligning document vectors",
+    "align": "Aligning document vectors",
     "probe": "Selecting held-out texts",
     "judge": "Comparing encoders",
     "wait": "Waiting for a running index",

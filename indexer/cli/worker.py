@@ -47,7 +47,7 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
     from indexer.errors import SettingsError
     from models.hardware import physical_cores
     from workers.messages import Sender
-    from workers.metrics import shown
+    from workers.metrics import serve_metrics
     from workers.queues import gpus, processes
     from workers.supervisor import Supervisor
 
@@ -64,7 +64,7 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
         err=True,
     )
     with ExitStack() as stack:
-        places = stack.enter_context(shown(metrics)) if metrics else {}
+        places = stack.enter_context(serve_metrics(metrics)) if metrics else {}
         Supervisor(started, {**_environment(app), **places}, say=partial(click.echo, err=True)).run()
 
 

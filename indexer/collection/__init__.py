@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -399,32 +399,20 @@ class Collection(State):
 
     @on_live_generation
     def begin_retrain(self, options: RetrainOptions) -> RetrainReport:
-        """See whether there is something to do, and record it for workers; see `workers.retrain_tasks`."""
+        """Check whether there is something to do, and record it for workers; see `workers.retrain_tasks`."""
         with self._retrainer(no_progress) as retrainer:
             return retrainer.begin(options)
 
     @on_live_generation
-    def go_on_with_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
-        """Do a retrain that was begun for workers: until it is done, or `progress` raises `Paused`."""
+    def resume_retrain(self, run: str, *, progress: Progress) -> RetrainReport:
+        """Work on a retrain that was recorded for workers, until it is done or `progress` raises `Paused`."""
         with self._retrainer(progress) as retrainer:
-            return retrainer.go_on(run)
+            return retrainer.resume(run)
 
-    @contextmanager
-    def _retrainer(self, progress: Progress) -> Iterator[Retrainer]:
-        from indexer.engines.registry import open_generations
-        from trainer.retrain.run import Retrainer
+    def _retrainer(self, progress: Progress) -> AbstractContextManager[Retrainer]:
+        from trainer.retrain.opening import open_retrainer
 
-        engine = self.engine  # before the settings, which may change with it
-        with closing(open_generations(self.settings)) as generations:
-            yield Retrainer(
-                self.settings,
-                engine,
-                generations,
-                self.catalog,
-                self._encoder_of,
-                taggers=TAGGERS,
-                progress=progress,
-            )
+        return open_retrainer(self.settings, encoder=self._encoder_of, taggers=TAGGERS, progress=progress)
 
     def rollback(
         self, to: int | None = None, *, switched: Switched = nobody, progress: Progress = no_progress

@@ -10,10 +10,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from indexer.catalog import Catalog
 from indexer.engines.base import Engine
-from indexer.engines.registry import live_bundle, open_engine
 from indexer.errors import Superseded
 from indexer.keyphrases.ranker import Ranker
 from indexer.protocols import Encoder
+from indexer.runs.bundle_files import open_live
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
 from indexer.text.pool import preparer_here
@@ -134,14 +134,3 @@ class Opened:
     @cached_property
     def _preparer(self) -> Preparer:
         return preparer_here(self.settings.tagger)
-
-
-def open_live(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
-    """Open the live generation; return it with settings that name its encoder."""
-    from indexer.runs.bundle_files import fetch
-    from models.registry import Registry
-
-    if bundle := live_bundle(settings):
-        settings = settings.model_copy(update={"bundle": bundle})
-        fetch(settings, bundle)
-    return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

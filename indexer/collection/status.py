@@ -11,11 +11,11 @@ from indexer.catalog import Catalog
 from indexer.catalog.database import look
 from indexer.catalog.entries import DeadLetter, Run, Work
 from indexer.catalog.locks import retraining, watching
-from indexer.collection.base import open_live
 from indexer.collection.queries import Reading
 from indexer.engines.base import EngineInfo
 from indexer.errors import CatalogError, SearchError
 from indexer.pipeline.drift_check import Drift, latest
+from indexer.runs.bundle_files import open_live
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.health import HealthProblem

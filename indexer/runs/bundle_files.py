@@ -9,6 +9,8 @@ from tempfile import mkdtemp
 from zipfile import ZipFile
 
 from indexer.catalog import Catalog
+from indexer.engines.base import Engine
+from indexer.engines.registry import live_bundle, open_engine
 from indexer.settings import Settings
 from models.bundle import Bundle
 from models.registry import Registry
@@ -43,3 +45,15 @@ def fetch(settings: Settings, name: str) -> None:
         shutil.rmtree(part)
         if name not in registry.list():  # otherwise another process was faster
             raise
+
+
+def open_live(settings: Settings, *, create: bool) -> tuple[Settings, Engine]:
+    """Open the live generation; the returned settings name its encoder. A new collection takes that of the settings.
+
+    Raises:
+        NotFound: There is no such collection, and `create` is False.
+    """
+    if bundle := live_bundle(settings):
+        settings = settings.model_copy(update={"bundle": bundle})
+        fetch(settings, bundle)
+    return settings, open_engine(settings, Registry(settings.home).get(settings.bundle).dims, create=create)

@@ -258,9 +258,9 @@ def retrain(served: Served, **wanted: Any) -> Task:
 
         options = RetrainOptions(**wanted)
         if served.collection.settings.broker:
-            from workers.retrain_tasks import hand_over
+            from workers.retrain_tasks import enqueue
 
-            report = hand_over(served.collection, options)
+            report = enqueue(served.collection.settings, options)
             return {**report.counts(), "left_to_workers": int(report.verdict == "paused")}
         return served.collection.retrain(options, progress=progress).counts()
 

@@ -44,7 +44,7 @@ def test_swapped_is_0_and_so_is_nothing_to_do(retrain):
     assert result.exit_code == 0
     assert "masked phrase found in another text" in result.stdout
     assert (
-        f"swapped: {BASE} has taken over as generation 2 (masked phrase found in another text: "
+        f"swapped: {BASE} is live as generation 2 (masked phrase found in another text: "
         "0.375 before, 0.475 now)." in " ".join(result.stdout.split())
     )
     again = retrain()
@@ -55,11 +55,11 @@ def test_swapped_is_0_and_so_is_nothing_to_do(retrain):
 
 
 def test_refused_is_3_with_every_reason(retrain, monkeypatch):
-    judged_as(monkeypatch, replace(BETTER, silhouette=0.3, likeness=0.9))
+    judged_as(monkeypatch, replace(BETTER, silhouette=0.3, similarity=0.9))
     result = retrain()
     assert result.exit_code == 3
     assert "Topics are less distinct: 0.300, before 0.400; it must be 0.370 or more.\n" in result.stdout
-    assert "Random phrases are more alike: 0.900, before 0.200;" in result.stdout
+    assert "Random phrases are more similar: 0.900, before 0.200;" in result.stdout
     assert result.stdout.endswith("refused: Topics are less distinct: 0.300, before 0.400; it must be 0.370 or "
                                   "more. And 1 more.\n")  # fmt: skip
 
@@ -111,7 +111,7 @@ def test_bad_lines_of_labelled_examples_are_named_first_and_last(retrain, tmp_pa
     file = tmp_path / "gold.jsonl"
     mention = '{"mention": "the [[robot %d]] moves", "label": "thing"}\n'
     file.write_text('{"query": "robot"}\n' + "".join(mention % number for number in range(10)))
-    result = retrain("--gold", file, "--dry-run")
+    result = retrain("--ground-truth", file, "--dry-run")
     said = f'{file}:1: "documents" is missing. Found: query.'
     assert result.exit_code == 0
     assert result.stderr.startswith(said)
@@ -123,7 +123,7 @@ def test_labelled_examples_of_which_none_can_be_used_stop_it_at_once(retrain, tm
     file.write_text('{"query": "robot"}\n')
     result = retrain("--gold", file)
     assert result.exit_code == 1
-    assert f'{file}: no line of it can be used. {file}:1: "documents" is missing.' in result.stderr
+    assert f'{file}: no line can be used. {file}:1: "documents" is missing.' in result.stderr
     assert "generation" not in result.stdout
 
 
@@ -139,26 +139,27 @@ def test_a_candidate_may_be_named_by_a_folder(retrain, tmp_path, monkeypatch):
     write_bundle(replace(base, window_tokens=99), tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
     assert (
-        f"accepted: {tmp_path}/mine would take over." in retrain("--candidate", "./mine", "--dry-run").stdout
+        f"accepted: {tmp_path}/mine would be switched to."
+        in retrain("--candidate", "./mine", "--dry-run").stdout
     )
 
 
 def test_workers_need_a_broker(retrain):
     result = retrain("--workers")
     assert result.exit_code == 2
-    assert "There is no broker" in result.stderr
+    assert "Workers need a broker" in result.stderr
 
 
 @pytest.mark.slow
 def test_what_workers_never_did_can_be_given_up(retrain, monkeypatch, tmp_path):
     monkeypatch.setenv("INDEXER_BROKER", "memory://")
     monkeypatch.setenv("INDEXER_INDEX_PREFIX", tmp_path.name.replace("_", "-"))
-    assert retrain("--give-up").stdout == "no retrain is with workers\n"
-    assert retrain("--workers").stdout.startswith("with the workers: ")
+    assert retrain("--give-up").stdout == "no retrain is left to workers\n"
+    assert retrain("--workers").stdout.startswith("left to workers: ")
     result = retrain()
     assert result.exit_code == 1
     assert " retrain --give-up" in result.stderr
-    assert retrain("--give-up").stdout == "given up; what it has done is kept for the next one\n"
+    assert retrain("--give-up").stdout == "cancelled; its progress is kept for the next one\n"
     assert retrain().exit_code == 0
 
 

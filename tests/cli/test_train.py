@@ -121,4 +121,4 @@ def test_a_time_that_is_none(run, tiny, tmp_path, write):
     spans = write(tmp_path / "spans.jsonl", MENTIONS)
     result = run("train", "uctopic", "--mentions", spans, "--budget", "soon", home=tiny)
     assert result.exit_code == 2
-    assert "'soon' is no time; write 90s, 30m or 2h." in result.stderr
+    assert "'soon' is not a time; write 90s, 30m or 2h." in result.stderr

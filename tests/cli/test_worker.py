@@ -36,7 +36,7 @@ def test_a_broker_that_is_away_is_named_without_its_password(
     source = [write(tmp_path / "a.jsonl", corpus())] if command == ["index"] else []
     result = run(*command, *source, home=home)
     assert result.exit_code == 1
-    assert "There is no answer from the broker at redis://:***@127.0.0.1:9/0" in result.stderr
+    assert "The broker at redis://:***@127.0.0.1:9/0 does not answer" in result.stderr
     assert "secret" not in result.output
     if source:
         result = run(*command, *source, "--no-workers", "--topics", "3", home=home)
@@ -171,7 +171,7 @@ def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, wr
     run("index", write(tmp_path / "a.jsonl", corpus()), "--topics", "3", home=home)
     with Collection.open(home=home) as collection:
         begun = collection.catalog.start_run("main", "retrain", {}, detached=True)
-        collection.catalog.detach_run(begun, {"reason": "Workers are at it: train, 2 of 3."})
+        collection.catalog.detach_run(begun, {"reason": "Workers are busy: train, 2 of 3."})
     prefix = tmp_path.name.replace("_", "-")  # queues in memory outlive a test
     monkeypatch.setenv("INDEXER_INDEX_PREFIX", prefix)
     monkeypatch.setenv("INDEXER_BROKER", "memory://")
@@ -179,12 +179,12 @@ def test_a_retrain_that_is_with_workers_is_shown(run, home, tmp_path, corpus, wr
         for queue in ("train", "maintain"):
             connection.SimpleQueue(f"{prefix}.{queue}").put("a message")
     shown = " ".join(run("status", home=home).stdout.split())
-    assert "Workers are at it: train, 2 of 3." in shown
+    assert "Workers are busy: train, 2 of 3." in shown
     assert "train 1 message; maintain 1 message" in shown
     monkeypatch.setattr("indexer.cli.status.time.sleep", looks)
     lines = run("status", "--watch", home=home).stdout.splitlines()
     assert "train 1 message; maintain 1 message" in lines[0]
-    assert lines[1].endswith(": Workers are at it: train, 2 of 3.")
+    assert lines[1].endswith(": Workers are busy: train, 2 of 3.")
     assert lines[2:] == ["the workers have no work"]
     Transport.global_state.clear()
 

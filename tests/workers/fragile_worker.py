@@ -31,7 +31,7 @@ from workers import (
     retry,
     supervisor,
 )
-from workers.metrics import shown
+from workers.metrics import serve_metrics
 from workers.queues import QUEUES, processes
 
 
@@ -78,14 +78,14 @@ def main(arguments):
         command = [sys.executable, str(Path(__file__))]
         threads = load_settings().threads or 1
         started = processes(arguments, None, threads, [])
-        with shown(os.environ.get("FRAGILE_METRICS", "0")) as places:
+        with serve_metrics(os.environ.get("FRAGILE_METRICS", "0")) as places:
             supervisor.Supervisor(started, places, command=command).run()
         return 0
     import indexer.text.pool
     import models.load
 
     messages.UNDERWAY = 1.0
-    retry.FIRST = 0.2
+    retry.FIRST_DELAY_S = 0.2
     process.ticking = partial(maintenance.ticking, every=0.5)
 
     models.load.load_encoder = lambda *args, **kwargs: FragileEncoder()

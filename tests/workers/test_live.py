@@ -53,7 +53,7 @@ def site(
     """A collection of its own in Elasticsearch, with batches of eight documents so that there are many."""
     monkeypatch.setattr("workers.messages.CHUNK", 8)
     monkeypatch.setattr("workers.messages.UNDERWAY", 1.0)
-    monkeypatch.setattr("workers.pool.SWEEP_EVERY", 0.5)
+    monkeypatch.setattr("workers.pool.SWEEP_INTERVAL_S", 0.5)
     name = f"workers-{next(NUMBERS)}-{os.getpid()}"
     url = elasticsearch("8.19")
     yield Site(
@@ -146,7 +146,7 @@ def test_a_document_that_kills_its_worker_is_found_and_buried(
     with site.workers(*ALL), site.indexing(source) as running:
         report = running.result(PATIENCE)
     assert (report.mined, report.failed) == (29, 1)
-    assert "died of this document" in report.problems[0]
+    assert "crashed on this document" in report.problems[0]
     site.check(documents, dead=("d0013",))
     with site.opened() as collection:
         (letter,) = collection.dead_letters()

@@ -54,7 +54,7 @@ def test_a_trainer_that_is_killed_is_followed_by_another_one(
         with site.indexing(source) as running:
             assert running.result(PATIENCE).mined == 48
         with site.opened() as collection:
-            run = retrain_tasks.hand_over(collection, RetrainOptions()).run
+            run = retrain_tasks.enqueue(collection.settings, RetrainOptions()).run
         site.wait_for(killed, "a trainer at work")
         site.wait_for(lambda c: c.catalog.run(run).state == "finished", "the end of the retrain")
     with site.opened() as collection:

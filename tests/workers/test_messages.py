@@ -95,7 +95,7 @@ def test_a_broker_that_is_away_is_no_error_however_often_it_is_asked(catalog, tm
     for _ in range(2):
         assert away.depths() == {"prepare": None, "encode": None, "maintain": None, "train": None}
         assert away.sweep(catalog) == 0
-        away.ask_to_maintain(5.0)
+        away.send_maintain(5.0)
     assert catalog.waiting()[0].sent_ago is None
 
 
@@ -103,7 +103,7 @@ def test_asking_to_maintain_goes_on_after_an_error():
     asked = []
 
     class Failing:
-        def ask_to_maintain(self, every):
+        def send_maintain(self, every):
             asked.append(every)
             raise RuntimeError("What nobody thought of.")
 
@@ -113,7 +113,7 @@ def test_asking_to_maintain_goes_on_after_an_error():
 
 def test_one_message_at_a_time_asks_to_maintain(sender):
     for _ in range(3):
-        sender.ask_to_maintain(5.0)
+        sender.send_maintain(5.0)
     assert sender.depth("maintain") == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 from services.ports import free_port
 
 from indexer.errors import SettingsError
-from workers.metrics import shown
+from workers.metrics import serve_metrics
 
 ROOT = Path(__file__).parents[2]
 WORK = """
@@ -23,9 +23,9 @@ metrics.ENCODE_SECONDS.observe(2)
 
 
 @pytest.mark.slow
-def test_the_sum_of_all_processes_is_shown():
+def test_the_sum_of_all_processes_is_serve_metrics():
     port = free_port()
-    with shown(str(port)) as environment:
+    with serve_metrics(str(port)) as environment:
         for done, failed in ((3, 0), (4, 1)):
             subprocess.run(
                 [sys.executable, "-c", WORK.format(done=done, failed=failed)],
@@ -42,5 +42,8 @@ def test_the_sum_of_all_processes_is_shown():
 
 @pytest.mark.parametrize("address", ["many", "127.0.0.1:", "70000", "no.such.host.invalid:9100"])
 def test_an_address_that_cannot_be_is_named(address):
-    with pytest.raises(SettingsError, match=f"Figures cannot be shown at '{address}'"), shown(address):
+    with (
+        pytest.raises(SettingsError, match=f"Metrics cannot be served at '{address}'"),
+        serve_metrics(address),
+    ):
         pass

@@ -12,6 +12,7 @@ from indexer.errors import CatalogError, SettingsError
 from indexer.protocols import Paused
 from models.registry import SHIPPED, Registry
 from trainer.retrain.report import RetrainOptions
+from trainer.retrain.run import Retrainer
 from workers import retrain_tasks
 from workers.retrain_tasks import Slice
 
@@ -25,7 +26,7 @@ class Tray:
     def check(self) -> None:
         pass
 
-    def ask_to_train(self, run: str) -> None:
+    def send_train(self, run: str) -> None:
         self.messages.append(run)
 
     def depth(self, queue: str) -> int:
@@ -72,13 +73,13 @@ def work(collection: Collection, tray: Tray, *, stopping: bool = False) -> None:
 def test_one_message_follows_the_other_until_it_is_done(collection, steps, monkeypatch):
     tray = Tray()
     monkeypatch.setattr(retrain_tasks, "Sender", lambda settings: tray)
-    report = retrain_tasks.hand_over(collection, RetrainOptions())
+    report = retrain_tasks.enqueue(collection.settings, RetrainOptions())
     assert tray.messages == [report.run]
     for number in range(1, STEPS + 1):
         work(collection, tray)
         assert (steps[-1], tray.messages) == (number, [report.run])
         assert (
-            collection.catalog.run(report.run).counts["reason"] == f"Workers are at it: train, {number} of 3."
+            collection.catalog.run(report.run).counts["reason"] == f"Workers are busy: train, {number} of 3."
         )
     work(collection, tray)
     assert tray.messages == []
@@ -89,10 +90,10 @@ def test_one_message_follows_the_other_until_it_is_done(collection, steps, monke
 def test_files_that_workers_need_are_named(collection, steps, tmp_path, monkeypatch):
     monkeypatch.setattr(retrain_tasks, "Sender", lambda settings: Tray())
     gold = written(tmp_path / "gold.jsonl", [])
-    options = RetrainOptions(gold=gold, candidate=str(SHIPPED / "minilm-base"))
-    assert retrain_tasks.hand_over(collection, options).notes == [
-        f"{gold} must be there, under the same path, where workers are.",
-        f"{SHIPPED / 'minilm-base'} must be there, under the same path, where workers are.",
+    options = RetrainOptions(ground_truth=gold, candidate=str(SHIPPED / "minilm-base"))
+    assert retrain_tasks.enqueue(collection.settings, options).notes == [
+        f"{gold} must exist under the same path on the workers' machines.",
+        f"{SHIPPED / 'minilm-base'} must exist under the same path on the workers' machines.",
     ]
 
 
@@ -128,9 +129,9 @@ def test_what_no_worker_is_at_can_be_given_up(collection, steps):
         collection.catalog.lock("main@retrain", "indexer worker"),
         pytest.raises(CatalogError, match="are being made or removed by indexer worker"),
     ):
-        retrain_tasks.give_up(collection.catalog, "main")
-    assert retrain_tasks.give_up(collection.catalog, "main") == [run]
-    assert retrain_tasks.give_up(collection.catalog, "main") == []
+        retrain_tasks.cancel(collection.catalog, "main")
+    assert retrain_tasks.cancel(collection.catalog, "main") == [run]
+    assert retrain_tasks.cancel(collection.catalog, "main") == []
     tray = Tray()
     tray.messages = [run]
     work(collection, tray)  # a message that came late
@@ -140,13 +141,13 @@ def test_what_no_worker_is_at_can_be_given_up(collection, steps):
 
 
 def test_a_catalog_that_was_away_at_the_end_of_a_slice_is_no_death(collection, steps, monkeypatch):
-    def ends_without_a_word(self, run, *, progress):
-        self.catalog.detach_run(run, {"seconds": 5.0, "deaths": 1})
+    def ends_without_a_word(self, run):
+        self._catalog.detach_run(run, {"seconds": 5.0, "deaths": 1})
         raise CatalogError("gone")
 
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:
-        patch.setattr(Collection, "go_on_with_retrain", ends_without_a_word)
+        patch.setattr(Retrainer, "resume", ends_without_a_word)
         retrain_tasks.work(collection.settings, collection.catalog, Tray(), run, lambda: False)
     assert collection.catalog.run(run).counts == {"seconds": 5.0}
 
@@ -164,7 +165,7 @@ def test_the_run_says_what_tagger_and_limits(collection, steps, monkeypatch):
     collection.settings = collection.settings.model_copy(update=own)
     tray.messages = [collection.begin_retrain(RetrainOptions()).run]
     seen = []
-    monkeypatch.setattr(Collection, "go_on_with_retrain", lambda self, *_, **__: seen.append(self.settings))
+    monkeypatch.setattr(Retrainer, "resume", lambda self, run: seen.append(self._settings))
     worker = collection.settings.model_copy(
         update={"gate_churn": 0.4, "keyphrases": 10, "absent_keyphrases": 5, "collection": "other"}
     )
@@ -194,8 +195,8 @@ def test_the_schedule_begins_one_where_the_collection_has_drifted(collection, st
 
 def test_without_a_broker_nothing_is_begun(collection, steps):
     collection.settings = collection.settings.model_copy(update={"broker": ""})
-    with pytest.raises(SettingsError, match="There is no broker"):
-        retrain_tasks.hand_over(collection, RetrainOptions())
+    with pytest.raises(SettingsError, match="Workers need a broker"):
+        retrain_tasks.enqueue(collection.settings, RetrainOptions())
     assert collection.history() == []
 
 

@@ -72,7 +72,7 @@ def encoder(monkeypatch):
     monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     monkeypatch.setattr("workers.messages.CHUNK", SMALL_CHUNK)
-    monkeypatch.setattr("workers.steps.postpone", lambda tries: 0.0)
+    monkeypatch.setattr("workers.steps.backoff", lambda tries: 0.0)
     return made
 
 
@@ -96,8 +96,8 @@ def collection(tmp_path, empty_home, encoder, tray, monkeypatch):
     copytree(empty_home, tmp_path / "home")
     with Collection.open(home=tmp_path / "home", broker="memory://", batches_ahead=3) as opened:
         resources = Resources(opened.settings, "encode")
-        monkeypatch.setattr("workers.pool.POLL", 0.0)
-        monkeypatch.setattr("workers.pool.SWEEP_EVERY", 0.0)
+        monkeypatch.setattr("workers.pool.POLL_INTERVAL_S", 0.0)
+        monkeypatch.setattr("workers.pool.SWEEP_INTERVAL_S", 0.0)
         monkeypatch.setattr("workers.pool.sleep", lambda seconds: work(resources, tray))
         yield opened
         resources.close()
@@ -343,7 +343,7 @@ def test_a_document_that_kills_its_worker_is_buried_and_nothing_else(collection,
     assert [len(ids) for ids in deaths] == [SMALL_CHUNK, SMALL_CHUNK, 1, 1]
     (letter,) = collection.dead_letters()
     assert letter.document_id == "d0020"
-    assert "died of this document" in letter.reason
+    assert "crashed on this document" in letter.reason
 
 
 @pytest.mark.slow
@@ -447,9 +447,9 @@ def test_a_worker_that_looks_in_another_place_forgets_and_buries_nothing(
 
 @pytest.mark.slow
 def test_crew_says_so_when_nobody_works(collection, source, tray, monkeypatch, capsys):
-    monkeypatch.setattr("workers.pool.LONELY", -1.0)
+    monkeypatch.setattr("workers.pool.NO_WORKER_S", -1.0)
     stages = []
     collection.index([source], topics=2, progress=lambda stage, done, total: stages.append(stage))
-    assert "mine: no worker is at work" in stages
+    assert "mine: no worker is busy" in stages
     said = capsys.readouterr()
     assert f"{said.out}{said.err}".count("no_worker") == 1

@@ -57,14 +57,12 @@ def test_every_process_runs_with_its_environment_and_is_told_to_stop(log, monkey
 @pytest.mark.slow
 def test_at_the_end_it_says_what_it_waits_for(log, monkeypatch):
     monkeypatch.setattr("workers.supervisor.POLL_INTERVAL_S", 0.02)
-    monkeypatch.setattr("workers.supervisor.AT_ONCE", 0.2)
+    monkeypatch.setattr("workers.supervisor.IDLE_END_S", 0.2)
     # The second one has something in hand for a second.
     busy = WAITS.replace("exit 0", 'case "$1" in encode-2) sleep 1;; esac; exit 0')
     two = [WorkerProcess("encode", n) for n in (1, 2)]
     said = supervised(log, busy, lambda: wait_until(lambda: len(lines(log)) == 2, 20, "two starts"), *two)
-    assert (
-        said[0] == "Stops when what is in hand is finished. Ctrl-C again: it is given back, and done later."
-    )
+    assert said[0] == "Stops when the current work is finished. Ctrl-C again: it is released, and done later."
     assert said[-1] == "Waits for encode-2."
 
 

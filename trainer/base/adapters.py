@@ -1,4 +1,4 @@
-"""What training changed, as a small file: LoRA's two thin matrices, or the difference in eight bits."""
+"""Adapters: the change of the weights as a small file, LoRA's two thin matrices or int8 differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoraLinear(nn.Module):
 
 
 def add_lora(network: Network, rank: int) -> None:
-    """Put LoRA beside every linear layer of the transformer's layers; only it and the head of documents may change."""
+    """Add LoRA to every linear layer of the transformer's layers; only LoRA and the head of documents are trainable."""
     network.requires_grad_(False)
     network.documents.requires_grad = True
     for name, module in list(network.named_modules()):
@@ -47,9 +47,9 @@ def add_lora(network: Network, rank: int) -> None:
 
 
 def only_layers(network: Network) -> None:
-    """Let the transformer's layers change, and the head of documents.
+    """Make the transformer's layers and the head of documents trainable.
 
-    Word vectors stay: those of word pieces that no batch has would lag behind.
+    Word vectors stay: those of tokens that no batch has would lag behind.
     """
     for name, parameter in network.named_parameters():
         parameter.requires_grad = ".layer." in name or ".layers." in name
@@ -57,7 +57,7 @@ def only_layers(network: Network) -> None:
 
 
 def adapter_of(network: Network, bundle: Bundle) -> Tensors:
-    """What makes the weights of the network out of those of the bundle's base model (without its adapter).
+    """Return the difference of the network's weights from those of the bundle's base model (without its adapter).
 
     Returns:
         Tensors by name, to be written to adapter.safetensors; see `models.weights`. After LoRA on an untrained base

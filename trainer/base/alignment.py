@@ -1,7 +1,7 @@
-"""What a matrix can do to put document vectors back where they were before the encoder learned phrases.
+"""Aligns document vectors, by a matrix, with those from before the encoder learned phrases.
 
-While it learns, a loss holds them (`trainer.base.anchor`); what that loss and its steps leave open is for the most part a
-linear change, the same for all texts, and least squares find it at once. With the shipped encoder the mean cosine to
+During the training a loss holds them (`trainer.base.anchor`); the remaining change is for the most part linear and the
+same for all texts, and least squares find it at once. With the shipped encoder the mean cosine to
 where vectors of titles, phrases, sentences and abstracts had been rose from .971 to .978 (the untrained encoder in 8 bits
 and in 32 have about .99).
 """
@@ -32,13 +32,13 @@ def align_documents(
     seconds: float = 0.0,
     progress: Progress = no_progress,
 ) -> None:
-    """Turn the head of documents so that the vectors of `texts` come as near as can be to those of another network.
+    """Change the head of documents so that the vectors of `texts` come as near as possible to those of another network.
 
     Args:
         network: Its head `documents` changes, nothing else.
         before: The network that `network` was trained from.
-        texts: Word pieces, special ones included.
-        seconds: About so long, with fewer of the texts where need be; 0 = all of them.
+        texts: Token ids, special ones included.
+        seconds: Time limit, approximate; fewer of the texts are used where necessary. 0 = all of them.
     """
     if not texts:
         return
@@ -49,25 +49,27 @@ def align_documents(
         texts = texts[:: max(1, math.ceil(needed / seconds))]
     read = 0
 
-    def told(more: int) -> None:
+    def report(more: int) -> None:
         nonlocal read
         read += more
-        progress("settle", read, 2 * len(texts))
+        progress("align", read, 2 * len(texts))
 
-    now, wanted = (_vectors(one, texts, padding, told).double() for one in (network, before))  # [texts, dims]
+    now, target = (
+        _vectors(one, texts, padding, report).double() for one in (network, before)
+    )  # [texts, dims]
     gram = now.T @ now + RIDGE * torch.eye(now.shape[1], dtype=now.dtype)
-    turn = torch.linalg.solve(gram, now.T @ (wanted - now))  # [dims, dims]; 0 where nothing has moved
+    change = torch.linalg.solve(gram, now.T @ (target - now))  # [dims, dims]; 0 where nothing has moved
     with torch.no_grad():
-        network.documents.add_(network.documents @ turn.to(network.documents))
+        network.documents.add_(network.documents @ change.to(network.documents))
 
 
 def _vectors(
     network: Network,
     texts: Sequence[Sequence[int]],
     padding: int,
-    told: Callable[[int], None] = lambda more: None,
+    report: Callable[[int], None] = lambda more: None,
 ) -> Tensor:
-    """Document vectors of unit length, float [texts, dims], on the CPU; `told` hears of each group of texts."""
+    """Document vectors of unit length, float [texts, dims], on the CPU; `report` gets the size of each group."""
     network.eval()
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     found = torch.empty(len(texts), network.dims)
@@ -76,5 +78,5 @@ def _vectors(
         with torch.inference_mode():
             vectors = document_vectors(network, [texts[at] for at in some], padding)
         found[some] = nn.functional.normalize(vectors).cpu()
-        told(len(some))
+        report(len(some))
     return found

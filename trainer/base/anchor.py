@@ -13,18 +13,18 @@ from models.torch.network import Network
 from trainer.base.forward import device_of, document_vectors
 from trainer.base.losses import kept_as_before
 
-KEEP_DOCUMENTS = 32  # of them in each step
-KEEP_WEIGHT = 10.0
+KEEP_DOCUMENTS = 32  # compared in each step
+KEEP_WEIGHT = 10.0  # of this loss next to that of the recipe
 
 
 class EmbeddingAnchor:
-    """Holds document vectors where they were when it was made.
+    """Holds document vectors where they are when it is created.
 
-    It keeps the network as it was then: the vectors of all texts would take a minute, and most trainings within a budget
-    ask for few of them.
+    It keeps a copy of the network: the vectors of all texts would take a minute, and most trainings within a budget
+    need few of them.
 
     Args:
-        documents: Word pieces of texts, special ones included; without any, nothing is held.
+        documents: Token ids of texts, special ones included; without any, the loss is 0.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class EmbeddingAnchor:
         self._before = copy.deepcopy(network).eval()
 
     def loss(self, step: int) -> Tensor:
-        """How far some of them have moved: float []."""
+        """How far some of them have moved, times `KEEP_WEIGHT`: float []."""
         if not len(self._documents):
             return torch.zeros((), device=device_of(self._network))
         draw = np.random.default_rng([self._seed, step, 1])
@@ -45,4 +45,4 @@ class EmbeddingAnchor:
         texts = [self._documents[at] for at in chosen.tolist()]
         with torch.no_grad():
             before = document_vectors(self._before, texts, self._padding)
-        return kept_as_before(document_vectors(self._network, texts, self._padding), before)
+        return KEEP_WEIGHT * kept_as_before(document_vectors(self._network, texts, self._padding), before)

@@ -1,8 +1,8 @@
-"""Phrases and the sentences they stand in, kept on disk: what training pairs are drawn from.
+"""Phrases and their sentences on disk, from which training pairs are drawn.
 
 UCTopic (ACL 2022, 3.1) takes two sentences that hold the same phrase as a positive pair; its phrases are the anchors of
-Wikipedia. Here they are the candidates that indexing finds, so that what is learned is what is used; or spans that
-come with a file. "X and Y" and "X, Y" make a second kind of pair: things named side by side are of the same kind.
+Wikipedia. Here they are the candidates that indexing finds, so that training and use agree; or spans that come
+with a file. "X and Y" and "X, Y" make a second kind of pair: things named side by side are of the same kind.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from indexer.text.linking import coordinated, short_forms
 from indexer.text.pool import PreparePool
 from trainer.evaluation.lines import Line, read_lines
 
-MAX_LENGTH = 2_000  # characters of a sentence; beyond it is a list or a table
-MAX_MENTIONS = 100_000  # of one phrase; more teach nothing
+MAX_LENGTH = 2_000  # characters of a sentence; longer ones are lists or tables
+MAX_MENTIONS = 100_000  # of one phrase; more do not help
 CHUNK = 64  # documents tagged at once
 
 Span = tuple[int, int]
@@ -36,7 +36,7 @@ class FoundPhrases:
 
     Attributes:
         together: Pairs of positions in `mentions` that are named side by side.
-        document: A number, alike for sentences of one text; None when the sentence came alone.
+        document: A number, the same for sentences of one text; None for a sentence without a document.
     """
 
     sentence: str
@@ -53,7 +53,7 @@ def found_in(
     with PreparePool(workers, tagger) as pool:
         for some, outcomes, _ in pool.prepare_chunks(batches(documents, CHUNK), ahead=2 * workers + 2):
             for document, prepared in zip(some, outcomes, strict=True):
-                if isinstance(prepared, Prepared):  # a text that cannot be tagged teaches nothing
+                if isinstance(prepared, Prepared):  # a text that cannot be tagged is left out
                     yield from _sentences(document.content, prepared, number)
                     number += 1
 
@@ -88,7 +88,7 @@ def given_mentions(paths: Iterable[Path]) -> Iterator[FoundPhrases]:
 def _given(line: Line) -> tuple[str, Span]:
     sentence, span = line.text("sentence"), (line.integer("start"), line.integer("end"))
     if not 0 <= span[0] < span[1] <= len(sentence):
-        raise line.wrong(f"{span[0]} to {span[1]} is no part of the sentence.")
+        raise line.wrong(f"{span[0]} to {span[1]} is not a part of the sentence.")
     return sentence, span
 
 
@@ -110,10 +110,10 @@ class Mined:
 
     Attributes:
         text: uint8, all sentences in UTF-8, one after the other.
-        sentences: int64 [n + 1], where each sentence begins in `text`.
-        documents: int32 [n], which text each sentence is of; one that came alone has a number of its own, below 0.
+        sentences: int64 [n + 1], offset of each sentence in `text`.
+        documents: int32 [n], text of each sentence; a sentence without a document has a unique number below 0.
         mentions: int32 [m, 4]: phrase, sentence, start, end (characters), sorted by phrase.
-        phrases: int64 [p + 1], where each phrase's mentions begin; those of one document stand together.
+        phrases: int64 [p + 1], first mention of each phrase; those of one document are adjacent.
         together: int32 [c, 2], rows of `mentions` named side by side.
     """
 
@@ -132,13 +132,13 @@ class Mined:
         return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in cls.FILES))
 
     def mention(self, row: int) -> tuple[str, Span]:
-        """The sentence of a mention, and where it stands in there."""
+        """The sentence of a mention, and its span in it."""
         _, sentence, start, end = self.mentions[row].tolist()
         return self.sentence(sentence), (start, end)
 
     @property
     def size(self) -> int:
-        """How many sentences."""
+        """Number of sentences."""
         return len(self.sentences) - 1
 
     def sentence(self, at: int) -> str:
@@ -157,12 +157,12 @@ class Mined:
 
 
 def mine(found: Iterable[FoundPhrases], folder: Path) -> Mined:
-    """Write sentences and mentions to `folder`; the same sentence (letters and digits alike) is taken once.
+    """Write sentences and mentions to `folder`; sentences with the same letters and digits are taken once.
 
     Memory: 16 bytes for each mention and each different sentence, and each phrase once.
 
     Raises:
-        NotEnoughData: There is no mention at all.
+        NotEnoughData: There are no mentions.
     """
     folder.mkdir(parents=True, exist_ok=True)
     seen: set[bytes] = set()

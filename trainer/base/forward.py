@@ -14,7 +14,7 @@ from trainer.base.autocast import fast
 from trainer.base.pairs import View
 
 GROUP = (
-    24  # views of like length in one pass, so that little is padded: a tenth, against four with all in one
+    24  # views of similar length in one pass, so that little is padded: a tenth, against four with all in one
 )
 
 
@@ -30,7 +30,7 @@ def document_vectors(network: Network, texts: Sequence[Sequence[int]], padding: 
 def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
     """Vector of each view's mention: float [views, dims], in the order given.
 
-    The mean of its word pieces; for a bundle whose mentions are entities, the entity that stands there.
+    The mean of its tokens; for a bundle whose mentions are entities, the vector of the entity.
     """
     order = sorted(range(len(views)), key=lambda at: len(views[at].ids))
     found: list[Tensor] = []
@@ -39,10 +39,10 @@ def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
         some = [views[at] for at in order[start : start + GROUP]]
         ids, mask = padded([view.ids for view in some], padding)
         ids, mask = ids.to(device), mask.to(device)
-        places = places_of(some).to(device) if network.pooling.mentions == "entities" else None
+        positions = positions_of(some).to(device) if network.pooling.mentions == "entities" else None
         with fast(device):
-            _, tokens, _ = network(ids, mask, mask.float(), mask.float(), entities=places, attention=False)
-        if places is None:
+            _, tokens, _ = network(ids, mask, mask.float(), mask.float(), entities=positions, attention=False)
+        if positions is None:
             inside = torch.zeros(ids.shape)
             for row, view in enumerate(some):
                 inside[row, view.first : view.last] = 1 / (view.last - view.first)
@@ -55,14 +55,14 @@ def embed(network: Network, views: Sequence[View], padding: int) -> Tensor:
     return torch.cat(found)[back]
 
 
-def places_of(views: Sequence[View]) -> Tensor:
-    """Where the mention of each view stands, as one entity: int [views, 1, pieces], padded with -1."""
+def positions_of(views: Sequence[View]) -> Tensor:
+    """Token positions of the mention of each view, as one entity: int [views, 1, tokens], padded with -1."""
     most = min(MENTION_PIECES, max(view.last - view.first for view in views))
-    places = torch.full((len(views), 1, most), -1)
+    positions = torch.full((len(views), 1, most), -1)
     for row, view in enumerate(views):
         length = min(most, view.last - view.first)
-        places[row, 0, :length] = torch.arange(view.first, view.first + length)
-    return places
+        positions[row, 0, :length] = torch.arange(view.first, view.first + length)
+    return positions
 
 
 def padded(texts: Sequence[np.ndarray], padding: int) -> tuple[Tensor, Tensor]:

@@ -19,10 +19,10 @@ TIMED_STEPS = (2, 10)  # with a budget: the speed is measured from after the fir
 
 
 class Recipe(Protocol):
-    """What is trained, and on what."""
+    """Losses and scores of a training."""
 
     def parameters(self) -> Iterable[nn.Parameter]:
-        """What the optimiser may change."""
+        """Weights that the optimiser changes."""
         ...
 
     def loss(self, step: int) -> Tensor:
@@ -36,14 +36,14 @@ class Recipe(Protocol):
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How long and how fast.
+    """Length and speed of a training.
 
     Attributes:
-        steps: Optimiser updates. With `budget_s` the most there may be.
-        budget_s: Seconds; 0 = no limit. The first ten steps tell how many there will be; past it no further one begins.
+        steps: Optimiser updates. With `budget_s`, the maximum.
+        budget_s: Seconds; 0 = no limit. The number of steps is estimated from the first ten; none starts after it.
         eval_every: Steps between two dev scores.
         patience: Steps without a better dev score after which to stop; 0 = never.
-        anywhere: Whether a run can go on from between two dev scores. Not where the recipe knows more than its weights.
+        anywhere: Whether a run can resume between two dev scores. Not where the recipe has more state than its weights.
     """
 
     steps: int = 600
@@ -58,7 +58,7 @@ class TrainConfig:
     seed: int = 0
 
     def rate(self, done: int) -> float:
-        """Factor on the learning rate after `done` updates: up in `warmup` steps, then down in a line."""
+        """Factor on the learning rate after `done` updates: linear warmup, then linear decay."""
         if done < self.warmup:
             return (done + 1) / self.warmup
         share = (done - self.warmup) / max(1, self.steps - self.warmup)
@@ -70,7 +70,7 @@ class Step:
     """One optimiser update."""
 
     number: int  # from 1
-    of: int  # how many there will be
+    of: int  # number of steps
     loss: float
     seconds: float  # since the training began, those before a resume included
     score: float | None = None  # dev score; None when not measured
@@ -82,12 +82,12 @@ def train(
 ) -> Generator[Step, None, None]:
     """Train until the last step, or until the dev score stops improving. Yields after each update.
 
-    Batches and dropout depend on seed and step only: a run that was killed and goes on from its checkpoint
+    Batches and dropout depend on seed and step only: a run that was killed and resumes from its checkpoint
     ends like one that was not.
 
     Args:
         network: Everything with weights; switched between training and use here.
-        checkpoint: File to go on from if it is there, and to write at each dev score, and when the caller closes this
+        checkpoint: File to resume from if it exists, written at each dev score and when the caller closes this generator
             between two steps; deleted by the caller.
 
     Raises:
@@ -102,6 +102,8 @@ def train(
         best, best_step, done, before = state["best"], state["best_step"], state["done"], state["seconds"]
         timed_from = state["timed_from"]
         config = replace(config, steps=state["steps"])
+        if config.patience and done % config.eval_every == 0 and done - best_step >= config.patience:
+            return  # it had stopped early
     start = time.perf_counter()
 
     def save(seconds: float) -> None:
@@ -176,7 +178,7 @@ def _score(recipe: Recipe, network: nn.Module) -> float:
 def _save(
     path: Path, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer, **numbers: Any
 ) -> None:
-    """Write aside and rename, so that a killed run leaves the checkpoint before."""
+    """Write a temporary file and rename it, so that a killed run leaves the previous checkpoint."""
     part = path.with_name(f"{path.name}.part")
     state = {"parameters": [p.detach() for p in parameters], "optimizer": optimizer.state_dict(), **numbers}
     torch.save(state, part)

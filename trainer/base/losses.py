@@ -1,4 +1,4 @@
-"""Losses: tensors in, one number out. Which texts stand in the rows is the recipe's business."""
+"""Losses: tensors in, one number out. The recipe chooses the texts of the rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def info_nce(
 
     Args:
         anchors, positives: float [batch, dims]; scaled to unit length here.
-        allowed: bool [batch, batch]; False where positives[j] is no negative of anchors[i]. The diagonal always counts.
-        temperature: What the cosines are divided by.
+        allowed: bool [batch, batch]; False where positives[j] is not a negative of anchors[i]. The diagonal always is.
+        temperature: Divisor of the cosines.
 
     Returns:
         float [].
@@ -89,7 +89,7 @@ def kept_as_before(vectors: Tensor, before: Tensor) -> Tensor:
 
 
 def span_contrast(scores: Tensor, right: Tensor) -> Tensor:
-    """How far keyphrases are from standing above all other candidates of their document (SimCKP 2023, equation 3).
+    """Contrast of keyphrases with all other candidates of their document (SimCKP 2023, equation 3).
 
     Each keyphrase is compared with the wrong candidates alone, not with the other keyphrases, and their losses add up.
 
@@ -141,10 +141,10 @@ def nt_xent(one: Tensor, other: Tensor, *, temperature: float) -> Tensor:
 
     Args:
         one, other: float [batch, dims], two views of the same things; scaled to unit length here.
-        temperature: What the cosines are divided by.
+        temperature: Divisor of the cosines.
 
     Returns:
-        float [], mean over the 2 * batch rows; ln(2 * batch - 1) when all rows are alike.
+        float [], mean over the 2 * batch rows; ln(2 * batch - 1) when all rows are equal.
     """
     both = F.normalize(torch.cat([one, other]), dim=-1)  # [2 * batch, dims]
     scores = both @ both.T / temperature

@@ -1,7 +1,7 @@
 """Positive pairs as token ids: the same phrase in two contexts, in different views.
 
 UCTopic (ACL 2022, 3.1) masks the anchor's mention always, and keeps the positive's with probability .5. Here the
-positive may also be the phrase standing alone, so that phrases with and without context share one space.
+positive may also be the phrase without a context, so that phrases with and without context share one space.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from trainer.base.corpus import Mined, Span
 from trainer.base.partners import Partners
 
 MASKED_ANCHORS = 0.9
-ALONE, MASKED = 0.30, 0.35  # of the positives; the others stand in context
+ALONE, MASKED = 0.30, 0.35  # of the positives; the others have a context
 ALONE_WHEN_ONCE = 0.7  # a phrase that one text has is paired with itself alone, or unmasked in its context
 WORDS_AROUND = (6, 18)  # of a window, each side
-MAX_PIECES = 64
+MAX_TOKENS = 64
 
 _WORD = re.compile(r"\S+")
 
@@ -30,11 +30,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Mix:
-    """Where pairs come from: mined sources with their shares, and what share of the batches is special.
+    """Sources of pairs: mined texts with their shares, and the shares of special batches.
 
     Attributes:
         coordination: Of pairs of phrases named side by side.
-        neighbours: Of pairs whose anchors stand in few texts.
+        neighbours: Of pairs whose anchors are from few texts.
     """
 
     sources: Sequence[Mined]
@@ -45,7 +45,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class View:
-    """One side of a pair: word pieces with the special ones, and the pieces [first, last) that are pooled."""
+    """One side of a pair: token ids with the special ones, and the tokens [first, last) that are pooled."""
 
     ids: Ints
     first: int
@@ -57,7 +57,7 @@ class PairBatch:
     """Pairs of views; row i of `anchors` belongs to row i of `positives`.
 
     Attributes:
-        phrases: For each row, the phrase of the anchor and of the positive in lower case (alike, but for
+        phrases: For each row, the phrase of the anchor and of the positive in lower case (equal, except in
             coordination pairs).
     """
 
@@ -70,7 +70,7 @@ class PairSampler:
     """Draws batches of pairs. Batch number n of a seed is always the same, so that training can be resumed.
 
     All pairs of a batch come from one source: in-batch negatives are then of the same kind of text, and
-    cannot be told apart by their source.
+    cannot be distinguished by their source.
     """
 
     def __init__(self, mix: Mix, words: TokenizerFile, *, size: int, seed: int) -> None:
@@ -96,9 +96,9 @@ class PairSampler:
         return self._views(self._mix.sources[source], rows, draw)
 
     def _siblings(self, source: int, draw: np.random.Generator) -> PairBatch:
-        """Pairs of phrases named side by side, each where it stands in another text, or alone.
+        """Pairs of phrases named side by side, each in another text that has it, or alone.
 
-        Their own sentence is not shown: it names both, and what matches there is the sentence, not the kind of thing.
+        Their own sentence is not used: it names both, and would match as a sentence, not as a kind of thing.
         """
         mined, partners = self._mix.sources[source], self._partners[source]
         cuts: list[tuple[str, Span, bool]] = []
@@ -135,18 +135,18 @@ class PairSampler:
 
 
 def view_all(words: TokenizerFile, cuts: Sequence[tuple[str, Span, bool]]) -> list[View]:
-    """Turn texts with a mention each into views; a masked mention has a mask for each of its word pieces."""
+    """Turn texts with a mention each into views; a masked mention has a mask for each of its tokens."""
     prefix, suffix = np.array(words.prefix), np.array(words.suffix)
     views = []
-    for (_, (start, end), masked), pieces in zip(
+    for (_, (start, end), masked), tokens in zip(
         cuts, words.split([text for text, _, _ in cuts]), strict=True
     ):
-        first = int(np.searchsorted(pieces.ends, start, side="right"))
-        last = max(first + 1, int(np.searchsorted(pieces.starts, end, side="left")))
-        # Pieces beyond the limit go evenly from both ends, never from the mention.
-        room = max(0, MAX_PIECES - (last - first)) // 2
-        low, high = max(0, first - room), min(len(pieces), last + room)
-        ids = pieces.ids[low:high].copy()
+        first = int(np.searchsorted(tokens.ends, start, side="right"))
+        last = max(first + 1, int(np.searchsorted(tokens.starts, end, side="left")))
+        # Tokens beyond the limit are cut evenly from both ends, never from the mention.
+        room = max(0, MAX_TOKENS - (last - first)) // 2
+        low, high = max(0, first - room), min(len(tokens), last + room)
+        ids = tokens.ids[low:high].copy()
         if masked:
             ids[first - low : last - low] = words.mask
         whole = np.concatenate([prefix, ids, suffix]).astype(np.int64)

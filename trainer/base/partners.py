@@ -1,8 +1,8 @@
-"""Which two mentions make a pair: of one phrase in two texts, or of two phrases named side by side.
+"""Chooses the two mentions of a pair: one phrase in two texts, or two phrases named side by side.
 
-Two sentences of one text have more in common than their phrase: a pair of them teaches what the text is about.
-So the mentions of a pair are of different texts. And where a batch has many phrases of each text, what the text is
-about cannot tell them apart either; what is said of the phrase has to.
+Two sentences of one text have more in common than their phrase: a pair of them would teach the subject of the text.
+So the mentions of a pair are from different texts. And where a batch has many phrases of each text, the subject of the
+text cannot distinguish them either; only the context of the phrase can.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Partners:
 
     @property
     def coordinated(self) -> int:
-        """How many pairs there are of phrases named side by side."""
+        """Number of pairs of phrases named side by side."""
         return len(self._together)
 
     @property
     def repeated(self) -> int:
-        """How many phrases two texts or more have."""
+        """Number of phrases that two texts or more have."""
         return int((np.diff(self._of_phrase) > 1).sum())
 
     def anywhere(self, size: int, draw: np.random.Generator) -> Pairs:

@@ -1,7 +1,7 @@
 """Two views of one text for contrastive learning, without a language model that proposes words.
 
 HS-GC substitutes words by what a masked language model expects in their place. The packaged encoder has no such head, so
-a word piece is replaced by one whose vector in the embedding table is among the nearest, or dropped. Of a text that is
+a token is replaced by one whose vector in the embedding table is among the nearest, or dropped. Of a text that is
 longer than a view, each view is another part.
 """
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from indexer.common import unit
 
-SUBSTITUTED = 0.2  # of the word pieces
+SUBSTITUTED = 0.2  # of the tokens
 DROPPED = 0.1
-NEAREST = 5  # one of them takes the place
-CHUNK = 1_024  # word pieces whose neighbours are looked for at once
+NEAREST = 5  # one of them is the replacement
+CHUNK = 1_024  # tokens whose neighbours are searched at once
 
 Ints = NDArray[np.int64]
 
@@ -26,10 +26,10 @@ class Views:
     """Draws views of texts.
 
     Args:
-        texts: Word pieces of all texts, without special ones: those whose neighbours are looked for.
-        embeddings: float32 [pieces, dims], the encoder's table.
-        special: Word pieces that never take a place.
-        longest: Word pieces of a view.
+        texts: Token ids of all texts, without special ones: their neighbours are precomputed.
+        embeddings: float32 [tokens, dims], the encoder's table.
+        special: Tokens that are never a replacement.
+        longest: Tokens of a view.
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class Views:
     def of(self, text: Ints, draw: np.random.Generator) -> Ints:
         """One view: int [at most `longest`], at least one piece."""
         start = int(draw.integers(0, max(0, len(text) - self._longest) + 1))
-        pieces = text[start : start + self._longest].copy()
-        chance = draw.random(len(pieces))
+        tokens = text[start : start + self._longest].copy()
+        chance = draw.random(len(tokens))
         taken = np.flatnonzero(chance < SUBSTITUTED)
-        rows = np.searchsorted(self._used, pieces[taken])
-        pieces[taken] = self._near[rows, draw.integers(0, self._near.shape[1], len(taken))]
+        rows = np.searchsorted(self._used, tokens[taken])
+        tokens[taken] = self._near[rows, draw.integers(0, self._near.shape[1], len(taken))]
         kept = chance < 1 - DROPPED
-        return pieces[kept] if kept.any() else pieces[:1]
+        return tokens[kept] if kept.any() else tokens[:1]
 
 
 def _neighbours(used: Ints, table: NDArray[np.float32], special: Sequence[int]) -> Ints:
-    """The nearest other word pieces of each: int [used, NEAREST], or fewer columns with a tiny vocabulary."""
+    """The nearest other tokens of each: int [used, NEAREST], or fewer columns with a tiny vocabulary."""
     found = []
     count = min(NEAREST, len(table) - len(special) - 1)
     for start in range(0, len(used), CHUNK):

@@ -1,12 +1,12 @@
 """HS-GC (LREC-COLING 2024): documents of one cluster move together, those of different ones apart.
 
 A document's vector is the mean over all layers of the mean over its tokens (equations 1 and 2; the bundle's pooling).
-Two views of each text should be alike (instance loss, behind a small network, equations 3 to 5), and so should the
+Two views of each text should be similar (instance loss, behind a small network, equations 3 to 5), and so should the
 centres that the clusters have in the two views, kept over the batches by momentum (cluster loss, equations 6 to 11).
 
 What differs from the paper, and why: views are made without a masked language model (`trainer.hsgc.data`); the
-clusters are found again whenever the dev score is measured, and the centres start there from those of all texts, so that
-a resumed run ends like one that was not stopped.
+clusters are computed again whenever the dev score is measured; the centres then start from those of all texts, so that a
+resumed run ends like one that was not stopped.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ FASTER = 100.0  # the head's learning rate, times the layers'; the paper's
 MAX_TEXTS = 20_000  # that are trained on
 HELD_BACK = 256  # of them, for the dev score
 MIN_TEXTS = 16
-VIEW_PIECES = 32  # the paper's
-GROUP = 64  # texts of like length in one pass
+VIEW_TOKENS = 32  # the paper's
+GROUP = 64  # texts of similar length in one pass
 RESTARTS = 3  # of K-means, each time
 
 
@@ -46,12 +46,12 @@ class GlobalContrast:
     """The recipe.
 
     Args:
-        texts: Word pieces of documents, at most a window each, without special ones.
+        texts: Token ids of documents, at most a window each, without special ones.
         clusters: How many; None chooses by silhouette.
-        again: Steps after which the clusters are found anew; that of the checkpoints.
+        again: Steps after which the clusters are computed again; that of the checkpoints.
 
     Attributes:
-        clusters: How many there are.
+        clusters: Number of clusters.
 
     Raises:
         NotEnoughData: There are too few texts.
@@ -84,7 +84,7 @@ class GlobalContrast:
         self._head = nn.Sequential(_Faster(dims, dims), nn.ReLU(), _Faster(dims, HEAD)).to(device)
         special = [*words.prefix, *words.suffix, words.padding, words.mask]
         table = network.transformer.get_input_embeddings().weight.detach().float().cpu().numpy()
-        self._views = Views(self._texts, table, special, VIEW_PIECES)
+        self._views = Views(self._texts, table, special, VIEW_TOKENS)
         self.clusters = clusters or number_of_clusters(unit(self._encoded()))
         self._labels = np.zeros(0, np.int64)
         self._centres = torch.zeros(2, self.clusters, dims, device=device)
@@ -154,7 +154,7 @@ class GlobalContrast:
 
 
 class _Faster(nn.Linear):
-    """A linear layer that learns `FASTER` times as fast as the optimiser says: its weights are that much smaller."""
+    """A linear layer that learns `FASTER` times as fast as the optimiser's rate: its weights are that much smaller."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs)

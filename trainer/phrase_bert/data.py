@@ -1,7 +1,7 @@
-"""Triples as token ids: a phrase alone, what says the same or what it was cut from, and something else.
+"""Triples as token ids: a phrase alone, a paraphrase or a context of it, and a negative.
 
-The two lessons of Phrase-BERT (EMNLP 2021, section 3). Batch number n of a seed is always the same, so that training can
-be resumed; batches from `HELD_BACK` on have paraphrases that no other batch has.
+The two training sets of Phrase-BERT (EMNLP 2021, section 3). Batch number n of a seed is always the same, so that a
+training can be resumed; batches from `HELD_BACK` on have paraphrases that no other batch has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Triplets:
-    """Three views in each row: an anchor, what should be near it, and what should not."""
+    """Three views in each row: an anchor, a positive and a negative."""
 
     anchors: list[View]
     positives: list[View]
@@ -69,7 +69,7 @@ class TripletSampler:
 
     @property
     def paraphrased(self) -> int:
-        """How many pairs of paraphrases there are."""
+        """Number of pairs of paraphrases."""
         return len(self._pairs)
 
     def paraphrases(self, number: int) -> Triplets:
@@ -111,7 +111,7 @@ class TripletSampler:
 
 
 def other_phrase(phrase: str, stranger: Pair, draw: np.random.Generator) -> str:
-    """What a phrase does not mean: a phrase of another pair, or itself with a word of that one in place of its own."""
+    """A negative: a phrase of another pair, or the phrase itself with one word replaced by one of that pair."""
     theirs = stranger[int(draw.integers(2))]
     own, new = list(_WORD.finditer(phrase)), list(_WORD.finditer(theirs))
     if len(own) < 2 or not new or draw.random() >= CORRUPTED:

@@ -1,4 +1,4 @@
-"""Pairs of phrases that say the same, found in the texts alone: what stands in for a paraphrasing model.
+"""Finds paraphrases in the texts alone, in place of a paraphrasing model.
 
 Four signs, each strict enough to be trusted without a model:
 

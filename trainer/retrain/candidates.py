@@ -1,10 +1,10 @@
-"""Candidates: encoders that are adapted to a snapshot of the collection, in one way or another."""
+"""Candidates: encoders that are adapted to a snapshot of the collection, on pairs, on clusters, or on both."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,22 +15,16 @@ from indexer.protocols import Progress
 from models.bundle import Bundle
 from models.registry import Registry
 from trainer.base.job import hashed
-from trainer.base.loop import TrainConfig
-from trainer.train import (
-    CCL_RATE,
-    Sources,
-    TrainingOptions,
-    train_bundle,
-)
+from trainer.uctopic.options import UCTopicOptions
+from trainer.uctopic.train import train_uctopic
 
 Method = Literal["pairs", "ccl", "both"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-PAIR_STEPS = 600
-CCL_STEPS = 200
+STEPS = {"pairs": 600, "ccl": 200}
 EVAL_EVERY = 50
-MINED = "mined"  # folder beside the snapshot, for both trainings
-PATIENCE = 150  # steps without a better score on held-back pairs, after which a training stops
+MINED = "mined"  # folder next to the snapshot, for both trainings
+PATIENCE = 150  # steps without a better score on held-back pairs after which a training stops
 SHARES = {"pairs": {"pairs": 1.0}, "ccl": {"ccl": 1.0}, "both": {"pairs": 0.7, "ccl": 0.3}}  # of the budget
 
 logger = get_logger(__name__)
@@ -38,12 +32,12 @@ logger = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What is wanted.
+    """How candidates are trained.
 
     Attributes:
-        name: What the names of new bundles begin with.
-        budget: Seconds for all candidates together; 0 = as long as it takes.
-        clusters: For CCL: as many as the collection has topics.
+        name: Prefix of the names of new bundles.
+        budget: Seconds for all candidates together; 0 = no limit.
+        clusters: For CCL: the number of topics of the collection.
     """
 
     name: str
@@ -56,25 +50,25 @@ class Adaptation:
 
 
 def candidates(
-    live: Bundle, snapshot: Path, wanted: Adaptation, *, home: Path, progress: Progress
+    live: Bundle, snapshot: Path, adaptation: Adaptation, *, home: Path, progress: Progress
 ) -> Iterator[Bundle]:
-    """Train one encoder after the other, each as soon as it is asked for.
+    """Train one encoder after the other, each when the caller takes it.
 
     ``pairs`` is the recipe of `indexer train uctopic`; ``ccl`` the second stage of UCTopic (ACL 2022, 3.3) on the live
-    encoder; ``both`` is pairs, and then CCL on these. A training that was killed goes on from its checkpoint. The names
-    tell all that decides what is trained, and what has been trained is not trained again: a generation may have been
-    mined with it.
+    encoder; ``both`` is pairs, and then CCL on these. A killed training resumes from its checkpoint. The names contain a
+    fingerprint of everything that decides what is trained, and an encoder that exists is not trained again: a generation
+    may have been mined with it.
 
     Raises:
         NotEnoughData, LossDiverged: Of the first training; one that follows is left out instead.
     """
     base = live
-    if wanted.method != "ccl":
-        base = _trained(live, snapshot, wanted, "pairs", home, progress)
+    if adaptation.method != "ccl":
+        base = _trained(live, snapshot, adaptation, "pairs", home, progress)
         yield base
-    if wanted.method != "pairs":
+    if adaptation.method != "pairs":
         try:
-            yield _trained(base, snapshot, wanted, "ccl", home, progress)
+            yield _trained(base, snapshot, adaptation, "ccl", home, progress)
         except TrainingError as error:
             if base is live:
                 raise
@@ -84,44 +78,32 @@ def candidates(
 def _trained(
     base: Bundle,
     snapshot: Path,
-    wanted: Adaptation,
-    recipe: Literal["pairs", "ccl"],
+    adaptation: Adaptation,
+    stage: Literal["pairs", "ccl"],
     home: Path,
     progress: Progress,
 ) -> Bundle:
-    steps, rate = (PAIR_STEPS, TrainConfig.learning_rate) if recipe == "pairs" else (CCL_STEPS, CCL_RATE)
-    config = TrainConfig(
-        steps=steps,
-        budget_s=wanted.budget * SHARES[wanted.method][recipe],
-        learning_rate=rate,
+    options = UCTopicOptions(
+        name=adaptation.name,
+        corpus=(snapshot,),
+        ccl=adaptation.clusters if stage == "ccl" else None,
+        steps=STEPS[stage],
+        budget=adaptation.budget * SHARES[adaptation.method][stage],
         eval_every=EVAL_EVERY,
         patience=PATIENCE,
-        seed=wanted.seed,
-    )
-    order = TrainingOptions(
-        wanted.name,
-        config,
-        recipe="uctopic" if recipe == "pairs" else "ccl",
-        clusters=wanted.clusters if recipe == "ccl" else 0,
+        seed=adaptation.seed,
         licence=base.licence,
-        tagger=wanted.tagger,
-        threads=wanted.threads,
+        tagger=adaptation.tagger,
+        threads=adaptation.threads,
     )
-    order = replace(order, name=f"{wanted.name}-{_deciding(base, snapshot, order)}-{recipe}")
+    options = replace(options, name=f"{adaptation.name}-{_fingerprint(base, snapshot, options)}-{stage}")
     registry = Registry(home)
-    if order.name in registry.list():
-        return registry.get(order.name)
-    return train_bundle(
-        base,
-        Sources(corpus=(snapshot,)),
-        order,
-        home=home,
-        mined=snapshot.parent / MINED,
-        progress=progress,
-    )
+    if options.name in registry.list():
+        return registry.get(options.name)
+    return train_uctopic(base, options, home=home, mined=snapshot.parent / MINED, progress=progress)
 
 
-def _deciding(base: Bundle, snapshot: Path, order: TrainingOptions) -> str:
-    """Changes with the encoder that a training begins from, the texts, the order, and the version of the program."""
+def _fingerprint(base: Bundle, snapshot: Path, options: UCTopicOptions) -> str:
+    """Changes with the encoder that a training starts from, the texts, the options, and the version of the program."""
     texts = hashlib.sha256(snapshot.read_bytes()).hexdigest()
-    return hashed([base.fingerprint, texts, asdict(order), metadata.version("indexer")])[:6]
+    return hashed([base.fingerprint, texts, options.recorded(), metadata.version("indexer")])[:6]

@@ -1,4 +1,4 @@
-"""The gate: may a new encoder take over? Old beside new on the same probe; better in one thing, too bad in none."""
+"""The gate: compares a new encoder with the old one on one probe; one check must gain, and none may lose too much."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from indexer.common import Floats
 from indexer.settings import GATE, GateLimits
 from trainer.retrain.measure import Measured, Rows
 
-SURE = 0.05  # a gain must be there in all but so many of the resampled probes
+SIGNIFICANCE = 0.05  # a gain must hold in all but this share of the bootstrap samples
 RESAMPLES = 1_000
 CONTEXT = "masked phrase found in another text"
-LOST = 0.25  # of the masked phrases found before; fewer, and hardly anything is left of what was learned
+LOST = 0.25  # of the masked phrases found before; below it, hardly anything is left of the training
 FORGOTTEN = "It has forgotten its training, hardly a phrase is known by its context"
 COLLAPSED = 0.97  # mean cosine of random phrases, above which all other figures follow from it
-FLAT = "The space has collapsed, all phrases are alike"
+FLAT = "The space has collapsed, all phrases are similar"
 Verdict = Literal["better", "kept", "worse"]
 
 
@@ -27,10 +27,10 @@ class GateCheck:
     """One line of the report.
 
     Attributes:
-        old: None where the old encoder is what the new one is compared with.
-        limit: What is asked of the new value, as one reads it: "0.61 or more".
-        fault: What it means when that does not hold.
-        may_gain: Whether being better in it is a reason to take over.
+        old: None where the value itself compares the new encoder with the old one.
+        limit: Of the new value, as text: "0.61 or more".
+        fault: Meaning of a value beyond the limit.
+        may_gain: Whether a gain in it is a reason to accept the encoder.
     """
 
     name: str
@@ -43,17 +43,17 @@ class GateCheck:
 
     @property
     def reason(self) -> str:
-        """The sentence that refuses."""
+        """The sentence of a refusal."""
         before = "" if self.old is None else f", before {self.old:.3f}"
         return f"{self.fault}: {self.new:.3f}{before}; it must be {self.limit}."
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the gate says.
+    """The result of the gate.
 
     Attributes:
-        reasons: Why the new encoder may not take over, a sentence each; empty when it may.
+        reasons: Why the new encoder is refused, a sentence each; empty when it is accepted.
     """
 
     checks: tuple[GateCheck, ...]
@@ -65,18 +65,18 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The first reason, and how many more there are."""
+        """The first reason, and the number of others."""
         more = f" And {len(self.reasons) - 1} more." if len(self.reasons) > 1 else ""
         return f"{self.reasons[0]}{more}" if self.reasons else ""
 
     @property
     def gains(self) -> str:
-        """What is surely better, in numbers; empty when nothing is."""
-        return _shown(check for check in self.checks if check.verdict == "better")
+        """Significant improvements, in numbers; empty when there is none."""
+        return _formatted(check for check in self.checks if check.verdict == "better")
 
     @property
     def context(self) -> float:
-        """How well masked phrases are found; of two that may take over it decides."""
+        """How well masked phrases are found; it decides between two accepted encoders."""
         return next((check.new for check in self.checks if check.name == CONTEXT), 0.0)
 
     def as_json(self) -> dict[str, Any]:
@@ -91,24 +91,24 @@ class Report:
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Report:
+    def from_json(cls, record: Mapping[str, Any]) -> Report:
         """The reverse of `as_json`."""
         checks = (
-            {**check, "new": np.nan if check["new"] is None else check["new"]} for check in said["checks"]
+            {**check, "new": np.nan if check["new"] is None else check["new"]} for check in record["checks"]
         )
-        return cls(tuple(GateCheck(**check) for check in checks), tuple(said["reasons"]))
+        return cls(tuple(GateCheck(**check) for check in checks), tuple(record["reasons"]))
 
 
 def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: float = 1.0) -> Report:
     """Compare two encoders on one probe.
 
     Args:
-        speed: How many times as fast the new one is.
+        speed: Of the new encoder, relative to the old one.
     """
     forgotten = _mean(new.context) < LOST * _mean(old.context)
     checks = [
-        *(_paired(name, "Labelled examples are answered worse", old.gold[name], new.gold[name], limits.gold, limits.gain)
-          for name in old.gold),
+        *(_paired(name, "Labelled examples are answered worse", values, new.labelled[name], limits.gold, limits.gain)
+          for name, values in old.labelled.items()),
         _paired(
             CONTEXT, FORGOTTEN if forgotten else "Phrases are known by their context less often",
             old.context, new.context, limits.context, limits.gain,
@@ -117,17 +117,17 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
             "phrases named side by side are near", "Phrases of one kind have moved apart",
             old.siblings, new.siblings, limits.siblings, limits.gain,
         ),
-        _least(
+        _at_least(
             "silhouette of topics", "Topics are less distinct", old.silhouette, new.silhouette, limits.silhouette
         ),
-        _least("NPMI of topics", "Topics are less coherent", _mean(old.npmi), _mean(new.npmi), limits.npmi),
-        _most(
+        _at_least("NPMI of topics", "Topics are less coherent", _mean(old.npmi), _mean(new.npmi), limits.npmi),
+        _at_most(
             "share without a topic", "More documents are left without a topic",
             old.without_topic, new.without_topic, limits.without_topic,
         ),
-        _most(
-            "likeness of random phrases", FLAT if new.likeness > COLLAPSED else "Random phrases are more alike",
-            old.likeness, new.likeness, limits.likeness,
+        _at_most(
+            "similarity of random phrases", FLAT if new.similarity > COLLAPSED else "Random phrases are more similar",
+            old.similarity, new.similarity, limits.likeness,
         ),
         _share(
             "neighbours kept, documents", "Documents have other neighbours than before",
@@ -152,21 +152,21 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
 
 
 def _no_gain(checks: Sequence[GateCheck]) -> str:
-    return f"Nothing is surely better ({_shown(check for check in checks if check.may_gain)})."
+    return f"No significant improvement ({_formatted(check for check in checks if check.may_gain)})."
 
 
-def _shown(checks: Iterable[GateCheck]) -> str:
+def _formatted(checks: Iterable[GateCheck]) -> str:
     return "; ".join(f"{c.name}: {c.old:.3f} before, {c.new:.3f} now" for c in checks)
 
 
 def _paired(name: str, fault: str, old: Floats, new: Floats, loss: float, gain: float) -> GateCheck:
     both = ~np.isnan(new - old)  # encoders with another window read other sentences
     before, after = _mean(old[both]), _mean(new[both])
-    better = after >= before + gain and _surely_positive(new[both] - old[both])
-    return _least(name, fault, before, after, loss, better=better, may_gain=True)
+    better = after >= before + gain and _significantly_positive(new[both] - old[both])
+    return _at_least(name, fault, before, after, loss, better=better, may_gain=True)
 
 
-def _least(
+def _at_least(
     name: str,
     fault: str,
     old: float,
@@ -182,7 +182,7 @@ def _least(
     return GateCheck(name, old, new, f"{least:.3f} or more", verdict, fault, may_gain)
 
 
-def _most(name: str, fault: str, old: float, new: float, more: float) -> GateCheck:
+def _at_most(name: str, fault: str, old: float, new: float, more: float) -> GateCheck:
     return GateCheck(name, old, new, f"{old + more:.3f} or less", _kept(new <= old + more), fault)
 
 
@@ -195,20 +195,20 @@ def _kept(ok: bool) -> Verdict:
 
 
 def _mean(values: Floats) -> float:
-    """Without what could not be measured."""
+    """Mean of the values that could be measured."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else 0.0
 
 
-def _surely_positive(differences: Floats) -> bool:
-    """Whether the mean of paired differences stays above 0 when the pairs are drawn anew."""
+def _significantly_positive(differences: Floats) -> bool:
+    """Whether the mean of paired differences stays above 0 in bootstrap samples of the pairs."""
     if not len(differences):
         return False
     draw = np.random.default_rng(0)
     means = [
         differences[draw.integers(0, len(differences), len(differences))].mean() for _ in range(RESAMPLES)
     ]
-    return float(np.quantile(means, SURE)) > 0
+    return float(np.quantile(means, SIGNIFICANCE)) > 0
 
 
 def overlap(old: Rows, new: Rows) -> float:
@@ -221,7 +221,7 @@ def overlap(old: Rows, new: Rows) -> float:
 
 
 def same_topic(old: Rows, new: Rows) -> float:
-    """Share of the texts whose new topic is the one that continues their old one, in the best of all ways.
+    """Share of the texts whose new topic continues their old one, under the best assignment of topics.
 
     A text without a topic before and after counts as the same.
     """

@@ -1,9 +1,9 @@
-"""Labelled examples of the user's: what a search should find, and which phrases are of one kind.
+"""The user's labelled examples: documents that a search should find, and phrases of one kind.
 
     {"query": "solar wind", "documents": ["arxiv:1405.3939", "a7"]}
     {"mention": "the cell [[membrane]] is thin", "label": "anatomy"}
 
-Both encoders answer the same questions; the labels are never learned from, and neither are the documents.
+Both encoders are measured on the same examples; neither the labels nor the documents are used in training.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trainer.evaluation.lines import Line, read_usable
 from trainer.evaluation.search import scores
 from trainer.retrain.snapshot import documents_of
 
-MIN_EXAMPLES = 10  # examples of a kind; fewer would leave the decision to chance
+MIN_EXAMPLES = 10  # of a kind; fewer would leave the decision to chance
 MARKED = re.compile(r"\[\[(.+?)\]\]")
 QUERIES, MENTIONS = "labelled queries, nDCG@10", "labelled mentions, average precision"
 
@@ -44,11 +44,11 @@ class LabelledQuery:
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """What can be used of a file.
+    """The usable examples of a file.
 
     Attributes:
-        documents: That queries should find, with their sentences.
-        problems: What could not be used, a sentence each.
+        documents: Those that queries should find, with their sentences.
+        problems: Lines that could not be used, a sentence each.
     """
 
     queries: tuple[LabelledQuery, ...]
@@ -70,15 +70,15 @@ def fingerprint(path: Path) -> str:
 
 
 def read_ground_truth(path: Path, engine: Engine, tagger: str) -> GroundTruth:
-    """Read a file of examples. Lines that cannot be used are named, and the rest is used.
+    """Read a file of examples. Unusable lines are reported, and the rest is used.
 
     Raises:
         InputError: The file cannot be read.
     """
     examples, problems = read_usable(path, _example)
     queries = [one for one in examples if isinstance(one, LabelledQuery)]
-    wanted = sorted({id_ for query in queries for id_ in query.documents})
-    found = list(documents_of(engine, wanted))
+    needed = sorted({id_ for query in queries for id_ in query.documents})
+    found = list(documents_of(engine, needed))
     there = {document.id for document in found}
     for query in queries:
         problems += [
@@ -87,11 +87,11 @@ def read_ground_truth(path: Path, engine: Engine, tagger: str) -> GroundTruth:
         ]
     queries = [LabelledQuery(q.where, q.text, q.documents & there) for q in queries if q.documents & there]
     mentions, alone = _with_another([one for one in examples if isinstance(one, Entity)])
-    problems += [one.line.where + f': "label": no other phrase is {one.label!r}.' for one in alone]
+    problems += [one.line.where + f': "label": no other phrase has the label {one.label!r}.' for one in alone]
     for name, some in (("queries", queries), ("mentions", mentions)):
         if 0 < len(some) < MIN_EXAMPLES:
             problems.append(
-                f"{path}: {len(some)} {name} say too little, and are left out: {MIN_EXAMPLES} are needed."
+                f"{path}: {len(some)} {name} are too few, and are left out: {MIN_EXAMPLES} are needed."
             )
             some.clear()
     ready = Preparer(tagger).prepare(found) if queries else []
@@ -121,7 +121,7 @@ def _mention(line: Line) -> Entity:
 
 
 def _with_another(mentions: Sequence[Entity]) -> tuple[list[Entity], list[Entity]]:
-    """Those whose label another phrase has too, and the others."""
+    """Split mentions into those whose label another phrase has too, and the others."""
     phrases: dict[str, set[str]] = {}
     for one in mentions:
         phrases.setdefault(one.label, set()).add(_phrase(one))
@@ -133,53 +133,53 @@ def _phrase(mention: Entity) -> str:
     return normal_form(mention.sentence[mention.start : mention.end])
 
 
-# -- figures ------------------------------------------------------------------------------------------------
+# -- metrics ------------------------------------------------------------------------------------------------
 
 
 def measure_ground_truth(
-    encoder: Encoder, gold: GroundTruth, others: Mapping[str, Floats]
+    encoder: Encoder, truth: GroundTruth, others: Mapping[str, Floats]
 ) -> dict[str, Floats]:
-    """How well an encoder answers each example, 0 to 1.
+    """Score of an encoder on each example, 0 to 1, by kind of example.
 
     Args:
-        others: Vectors of further documents, by id: queries should not find these.
+        others: Vectors of further documents, by id: queries should not find them.
     """
     found: dict[str, Floats] = {}
-    if gold.queries:
-        found[QUERIES] = _queries(encoder, gold, others)
-    if gold.mentions:
-        found[MENTIONS] = _mentions(encoder, gold.mentions)
+    if truth.queries:
+        found[QUERIES] = _queries(encoder, truth, others)
+    if truth.mentions:
+        found[MENTIONS] = _mentions(encoder, truth.mentions)
     return found
 
 
-def _queries(encoder: Encoder, gold: GroundTruth, others: Mapping[str, Floats]) -> Floats:
-    documents, prepared = zip(*gold.documents, strict=True)
+def _queries(encoder: Encoder, truth: GroundTruth, others: Mapping[str, Floats]) -> Floats:
+    documents, prepared = zip(*truth.documents, strict=True)
     encoded = encode_documents(encoder, documents, prepared)
     vectors = {**others, **{d.id: one.vector for d, one in zip(documents, encoded, strict=True)}}
     ids = sorted(vectors)
-    likeness = (
-        encoder.encode_texts([query.text for query in gold.queries]) @ np.stack([vectors[i] for i in ids]).T
+    similarity = (
+        encoder.encode_texts([query.text for query in truth.queries]) @ np.stack([vectors[i] for i in ids]).T
     )
-    ranked = np.argsort(-likeness, axis=1, kind="stable")[:, :10]
+    ranked = np.argsort(-similarity, axis=1, kind="stable")[:, :10]
     return np.array(
         [
             scores([ids[at] for at in row], query.documents)["nDCG@10"]
-            for row, query in zip(ranked.tolist(), gold.queries, strict=True)
+            for row, query in zip(ranked.tolist(), truth.queries, strict=True)
         ],
         np.float32,
     )
 
 
 def _mentions(encoder: Encoder, mentions: Sequence[Entity]) -> Floats:
-    """Of each mention, average precision: are those of its kind nearer than others? The same phrase does not count."""
+    """Average precision of each mention: mentions with its label should be nearer. The same phrase does not count."""
     vectors, _ = encode_mentions(encoder, mentions)
     phrase = np.array([_phrase(one) for one in mentions])
     label = np.array([one.label for one in mentions])
-    likeness = vectors @ vectors.T
+    similarity = vectors @ vectors.T
     found = []
     for row in range(len(mentions)):
         others = phrase != phrase[row]
-        order = np.argsort(-likeness[row][others], kind="stable")
+        order = np.argsort(-similarity[row][others], kind="stable")
         ranks = np.flatnonzero((label[others] == label[row])[order]) + 1
         found.append(float(np.mean(np.arange(1, len(ranks) + 1) / ranks)))
     return np.array(found, np.float32)

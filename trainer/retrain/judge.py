@@ -1,4 +1,4 @@
-"""The judge of a collection: its frozen probe, the user's labelled examples, and the gate."""
+"""Judges encoders for a collection by its frozen probe, the user's labelled examples, and the gate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trainer.retrain.probe import Probe, check_enough, load_probe, make_probe, s
 from trainer.retrain.snapshot import documents_of, sampled
 
 PROBE_DOCUMENTS = 400
-PROBE_SHARE = 4  # one document in so many at most: the others are to be learned from
+PROBE_SHARE = 4  # at most one document in 4: the others are for training
 
 
 class Judge:
@@ -32,9 +32,9 @@ class Judge:
 
     Args:
         live: The encoder of the collection.
-        encoder: Gives the encoder of a bundle.
-        gold: The user's labelled examples.
-        folder: Where the probe lies.
+        encoder: Returns the encoder of a bundle.
+        ground_truth: File of the user's labelled examples.
+        folder: Of the probe.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Judge:
         live: Bundle,
         encoder: Callable[[str], Encoder],
         *,
-        gold: Path | None,
+        ground_truth: Path | None,
         folder: Path,
         progress: Progress,
     ) -> None:
@@ -54,14 +54,14 @@ class Judge:
         self._catalog = catalog
         self._live = live
         self._encoder = encoder
-        self._gold_file = gold
+        self._truth_file = ground_truth
         self._folder = folder
         self._progress = progress
         self._registry = Registry(settings.home)
 
     @cached_property
     def probe(self) -> Probe:
-        """The frozen probe of the collection; made the first time, and when too many of its documents were deleted.
+        """The frozen probe of the collection; created at first use, and when too many of its documents were deleted.
 
         Raises:
             NotEnoughData: The collection is too small to judge an encoder by.
@@ -75,9 +75,9 @@ class Judge:
                 if left is not frozen:
                     save_probe(left, file)
                 return left
-        there = sum(self._catalog.count(self._settings.collection).values())
-        most = min(PROBE_DOCUMENTS, there // PROBE_SHARE)
-        check_enough(there, PROBE_SHARE)
+        number = sum(self._catalog.count(self._settings.collection).values())
+        most = min(PROBE_DOCUMENTS, number // PROBE_SHARE)
+        check_enough(number, PROBE_SHARE)
         ids = sampled(self._catalog, self._settings.collection, most)
         self._progress("probe", 0, None)
         probe = make_probe(list(documents_of(self._engine, ids)), self._settings.tagger)
@@ -85,50 +85,49 @@ class Judge:
         return probe
 
     @cached_property
-    def gold(self) -> GroundTruth | None:
+    def ground_truth(self) -> GroundTruth | None:
         """The labelled examples that can be used.
 
         Raises:
-            InputError: There is none in the file.
+            InputError: The file has none.
         """
-        if self._gold_file is None:
+        if self._truth_file is None:
             return None
-        gold = read_ground_truth(self._gold_file, self._engine, self._settings.tagger)
-        for problem in gold.problems:
+        truth = read_ground_truth(self._truth_file, self._engine, self._settings.tagger)
+        for problem in truth.problems:
             self._progress(f"note: {problem}", 0, None)
-        if not gold.queries and not gold.mentions:
+        if not truth.queries and not truth.mentions:
             raise InputError(
-                f"{self._gold_file}: no line of it can be used. {' '.join(gold.problems[:3])}".strip()
+                f"{self._truth_file}: no line can be used. {' '.join(truth.problems[:3])}".strip()
             )
-        return gold
+        return truth
 
     def held_back(self) -> set[str]:
-        """Documents that decide, and that nothing may learn from."""
-        examples = self.gold.documents if self.gold else ()
+        """Ids of documents that decide, and that no training may use."""
+        examples = self.ground_truth.documents if self.ground_truth else ()
         return {document.id for document in self.probe.documents} | {document.id for document, _ in examples}
 
     def judge(self, bundle: Bundle, kept: Path | None = None) -> Report:
-        """May this encoder take over?
+        """Compare an encoder with the live one.
 
         Args:
-            kept: A folder where the answer is kept for the same question, so that a run that goes on does not ask again.
+            kept: A folder for the report, so that a resumed run does not measure again.
         """
-        file = kept / f"judged-{self._asked(bundle)}.json" if kept else None
+        file = kept / f"judged-{self._fingerprint(bundle)}.json" if kept else None
         if file and file.exists():
             return Report.from_json(json.loads(file.read_text(encoding="utf-8")))
         try:
             new = self._measured(bundle)
         except LossDiverged as error:
             return Report((), (str(error),))
-        times = self._speed(bundle)
-        report = judge(self._old, new, self._settings.gate, speed=times)
+        report = judge(self._old, new, self._settings.gate, speed=self._speed(bundle))
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(report.as_json()), encoding="utf-8")
         return report
 
     def _speed(self, bundle: Bundle) -> float:
-        """How many times as fast as the live one; not measured where it is the same network, run in the same way."""
+        """Speed relative to the live encoder; not measured where it is the same network on the same backend."""
         old, new = self._encoder_of(self._live), self._encoder_of(bundle)
         if _network(self._live, old) == _network(bundle, new):
             return 1.0
@@ -142,15 +141,15 @@ class Judge:
         probe, topics = self.probe, len(self._engine.topics())
         self._progress("judge", 0, None)
         mask = TokenizerFile(bundle.base_folder / "tokenizer.json").mask_token
-        return measure(self._encoder_of(bundle), probe, topics=topics, mask=mask, gold=self.gold)
+        return measure(self._encoder_of(bundle), probe, topics=topics, mask=mask, truth=self.ground_truth)
 
     def _encoder_of(self, bundle: Bundle) -> Encoder:
         return self._encoder(self._registry.address(bundle))
 
-    def _asked(self, bundle: Bundle) -> str:
-        labels = fingerprint(self._gold_file) if self._gold_file else ""
-        said = [self._live.fingerprint, bundle.fingerprint, asdict(self._settings.gate), labels]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
+    def _fingerprint(self, bundle: Bundle) -> str:
+        labels = fingerprint(self._truth_file) if self._truth_file else ""
+        deciding = [self._live.fingerprint, bundle.fingerprint, asdict(self._settings.gate), labels]
+        return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:12]
 
 
 def _network(bundle: Bundle, encoder: Encoder) -> tuple[object, ...]:

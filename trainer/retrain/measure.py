@@ -1,9 +1,9 @@
-"""What an encoder makes of a probe.
+"""Measures an encoder on a probe.
 
-Two figures tell a better encoder from a worse one without a label: whether it finds a phrase in other texts by its
-context alone, the phrase masked (UCTopic's own lesson: an untrained encoder cannot do it), and whether phrases that a
-text names side by side are nearer than others. The unmasked phrase would be found by its letters: every encoder does.
-What topics gain is small beside what another number of topics or another start does to them: they are watched, no more.
+Two metrics distinguish a better encoder from a worse one without a label: whether it finds a phrase in other texts by its
+context alone, the phrase mknown (UCTopic's own task: an untrained encoder cannot do it), and whether phrases that a text
+names side by side are nearer than others. The unmknown phrase would be found by its letters: every encoder does that.
+Gains of topics are small compared with the effect of another number of topics or another start: they only have limits.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from trainer.retrain.ground_truth import GroundTruth, measure_ground_truth
 from trainer.retrain.probe import Probe
 
 CHUNK = 32  # texts encoded at once
-TIMED = 3  # chunks by which two encoders' speed is compared
+TIMED = 3  # chunks on which two encoders' speed is compared
 ROUNDS = 4
 NEAREST = 10  # neighbours, and hits of a query, that are compared
-TOPIC_PHRASES = 16  # of a text, that its topics are made of: as many as when a collection is fitted
+TOPIC_PHRASES = 16  # of a text, for the fit of topics: as many as for a collection
 FITS = 8  # of the topics: the coherence of one with 400 texts wavers by .04 from fit to fit, that of eight by .015
 DOCUMENTS_PER_TOPIC = 12  # a probe has fewer texts than the collection, and so fewer topics
 SIMILARITY_PAIRS = 5_000
@@ -48,15 +48,15 @@ class Measured:
 
     Attributes:
         silhouette: Of the topics, -1 to 1, mean of `FITS` fits.
-        npmi: float [topics of all fits], -1 to 1: do leading phrases stand in the same texts? NaN for topics without two.
-        context: float [n], for each masked phrase, reciprocal rank of the same phrase in another text; 0 past `NEAREST`,
+        npmi: float [topics of all fits], -1 to 1: do leading phrases occur in the same texts? NaN for topics without two.
+        context: float [n], for each mknown phrase, reciprocal rank of the same phrase in another text; 0 past `NEAREST`,
             NaN where no other text has it, or its sentence does not fit.
-        siblings: float [n], for each phrase named beside another, share of all phrases that are farther than that one.
+        siblings: float [n], for each phrase named next to another, share of all phrases that are farther than that one.
         topic: int [texts], heaviest topic of each in the first fit; -1 without one.
         documents, mentions: int [n, NEAREST], nearest other texts, and phrases in other texts.
         answers: int [queries, NEAREST], nearest texts of each query.
-        likeness: Mean cosine of two phrases drawn at random: near 1, the space has collapsed.
-        gold: float [n], for each labelled example of a kind, how well it is answered, 0 to 1.
+        similarity: Mean cosine of two phrases drawn at random: near 1, the space has collapsed.
+        labelled: float [n], for each labelled example of a kind, its score, 0 to 1.
     """
 
     silhouette: float
@@ -67,8 +67,8 @@ class Measured:
     documents: Rows
     mentions: Rows
     answers: Rows
-    likeness: float
-    gold: Mapping[str, Floats] = field(default_factory=dict)
+    similarity: float
+    labelled: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def without_topic(self) -> float:
@@ -77,24 +77,24 @@ class Measured:
 
 
 def measure(
-    encoder: Encoder, probe: Probe, *, topics: int, mask: str, gold: GroundTruth | None = None
+    encoder: Encoder, probe: Probe, *, topics: int, mask: str, truth: GroundTruth | None = None
 ) -> Measured:
     """Measure an encoder.
 
     Args:
-        topics: As many as the collection has; a small probe is given fewer.
-        mask: What a masked word reads in the encoder's own texts.
+        topics: Number of topics of the collection; a small probe gets fewer.
+        mask: The encoder's mask token.
 
     Raises:
-        LossDiverged: It gives vectors that are no numbers.
+        LossDiverged: Its vectors are not numbers.
     """
     encoded = [one for some in _chunks(probe) for one in encode_documents(encoder, *some)]
     documents = np.stack([one.vector for one in encoded])
     pool, text = _pool(probe, encoded)
     if not (np.isfinite(documents).all() and np.isfinite(pool).all()):
-        raise LossDiverged(f"The vectors of '{encoder.bundle}' are no numbers: its training has diverged.")
-    likeness = pool @ pool.T
-    likeness[text[:, None] == text[None, :]] = -2.0  # other texts only
+        raise LossDiverged(f"The vectors of '{encoder.bundle}' are not numbers: its training has diverged.")
+    similarity = pool @ pool.T
+    similarity[text[:, None] == text[None, :]] = -2.0  # other texts only
     sample, forms = _sample(encoded)
     number = max(2, min(topics, len(encoded) // DOCUMENTS_PER_TOPIC))
     fits = [
@@ -109,21 +109,21 @@ def measure(
         siblings=_siblings(encoder, probe),
         topic=_first_topics(fits[0], sample),
         documents=_nearest(among),
-        mentions=_nearest(likeness),
+        mentions=_nearest(similarity),
         answers=_nearest(encoder.encode_texts(probe.queries) @ documents.T)
         if probe.queries
         else np.zeros((0, NEAREST), np.intp),
-        likeness=_similarity(pool),
-        gold=measure_ground_truth(
-            encoder, gold, dict(zip((d.id for d in probe.documents), documents, strict=True))
+        similarity=_similarity(pool),
+        labelled=measure_ground_truth(
+            encoder, truth, dict(zip((d.id for d in probe.documents), documents, strict=True))
         )
-        if gold
+        if truth
         else {},
     )
 
 
 def speed(old: Encoder, new: Encoder, probe: Probe) -> float:
-    """How many times as fast the new encoder is.
+    """Speed of the new encoder, relative to the old one.
 
     In turns, and the fastest of several rounds counts for each chunk, so that a busy moment does not decide.
     """
@@ -147,15 +147,15 @@ def _chunks(probe: Probe) -> Iterator[tuple[list[Document], list[Prepared]]]:
 
 
 def _pool(probe: Probe, encoded: Sequence[EncodedDocument]) -> tuple[Floats, Rows]:
-    """Vector and text of all phrases that are looked at: float32 [n, dims], int [n]."""
+    """Vector and text of all phrases that are compared: float32 [n, dims], int [n]."""
     rows = [{group[0].phrase: at for at, group in enumerate(one.phrases)} for one in encoded]
     vectors = np.stack([encoded[text].vectors[rows[text][phrase]] for text, phrase in probe.pool])
     return vectors, np.array([text for text, _ in probe.pool], np.intp)
 
 
-def _nearest(likeness: Floats) -> Rows:
+def _nearest(similarity: Floats) -> Rows:
     """Columns of the highest values of each row, best first, ties by position: int [n, NEAREST] at most."""
-    return np.stack([_highest(row) for row in likeness])
+    return np.stack([_highest(row) for row in similarity])
 
 
 def _highest(row: Floats) -> Rows:
@@ -175,22 +175,22 @@ def _context(encoder: Encoder, probe: Probe, mask: str) -> Floats:
         return found
     kept = [probe.contexts[at] for at in fitting.tolist()]
     plain = [Window(one.sentence, ((one.start, one.end),)) for one in kept]
-    masked = [
+    mknown = [
         Window(
             f"{one.sentence[: one.start]}{mask}{one.sentence[one.end :]}",
             ((one.start, one.start + len(mask)),),
         )
         for one in kept
     ]
-    likeness = _mentions(encoder, masked) @ _mentions(encoder, plain).T
+    similarity = _mentions(encoder, mknown) @ _mentions(encoder, plain).T
     document = np.unique([one.document for one in kept], return_inverse=True)[1]
     phrase = np.unique([one.phrase for one in kept], return_inverse=True)[1]
     elsewhere = document[:, None] != document[None, :]
     right = (phrase[:, None] == phrase[None, :]) & elsewhere
-    asked = right.any(axis=1)
-    likeness[~elsewhere] = -2.0
-    hits = np.take_along_axis(right, _nearest(likeness), axis=1)[asked]
-    found[fitting[asked]] = np.where(hits.any(axis=1), 1 / (hits.argmax(axis=1) + 1), 0.0)
+    known = right.any(axis=1)
+    similarity[~elsewhere] = -2.0
+    hits = np.take_along_axis(right, _nearest(similarity), axis=1)[known]
+    found[fitting[known]] = np.where(hits.any(axis=1), 1 / (hits.argmax(axis=1) + 1), 0.0)
     return found
 
 
@@ -206,8 +206,8 @@ def _siblings(encoder: Encoder, probe: Probe) -> Floats:
     pairs = np.array([(at[a], at[b]) for a, b in probe.siblings], np.intp)
     both = np.concatenate([pairs, pairs[:, ::-1]])
     vectors = encoder.encode_phrases(phrases)
-    likeness = vectors @ vectors.T
-    farther = likeness[both[:, 0]] < likeness[both[:, 0], both[:, 1]][:, None]
+    similarity = vectors @ vectors.T
+    farther = similarity[both[:, 0]] < similarity[both[:, 0], both[:, 1]][:, None]
     shares: Floats = (farther.sum(axis=1) / max(1, len(phrases) - 2)).astype(np.float32)  # of the others
     return shares
 
@@ -221,7 +221,7 @@ def _similarity(pool: Floats) -> float:
 
 
 def _sample(encoded: Sequence[EncodedDocument]) -> tuple[Sample, list[str]]:
-    """The best phrases of each text, as a fit wants them, and their normal forms."""
+    """The best phrases of each text as a sample for a fit, and their normal forms."""
     vectors, weights, document, forms = [], [], [], []
     for row, one in enumerate(encoded):
         scores = base_scores(one)

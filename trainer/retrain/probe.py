@@ -1,7 +1,7 @@
 """The probe of a collection: some of its texts, frozen, with their phrases and with queries; no training sees them.
 
-The same texts, mentions and queries each night make the nights comparable. They are kept as they were read, until their
-document is deleted.
+The same texts, mentions and queries each night make the nights comparable. They are kept unchanged until their document
+is deleted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from indexer.text import Preparer
 from indexer.text.linking import coordinated
 
 MIN_DOCUMENTS = 50
-PHRASES = 24  # of a text, those that other texts have first
-COMMON = 0.1  # of the texts: a phrase of more is no sign of anything
+PHRASES = 24  # of a text; those that other texts have come first
+COMMON = 0.1  # of the texts: a phrase that more of them have is not informative
 QUERIES = 200
 CONTEXTS = 1_500  # mentions that are masked
 MAX_CONTEXT_LENGTH = 500  # characters
@@ -61,12 +61,12 @@ class Probe:
         queries = sorted((phrase for phrase in _shared(prepared) if " " in phrase), key=shuffled)[:QUERIES]
         return cls(tuple(document for document, _ in kept), prepared, tuple(queries))
 
-    def without_missing(self, there: Container[str]) -> Self:
-        """The same with those documents only that are there; their ids are given."""
+    def without_missing(self, known: Container[str]) -> Self:
+        """The probe with only those documents whose ids are in `known`."""
         kept = [
             (document, ready)
             for document, ready in zip(self.documents, self.prepared, strict=True)
-            if document.id in there
+            if document.id in known
         ]
         return self if len(kept) == len(self.documents) else self.of(kept)
 
@@ -110,7 +110,7 @@ class Probe:
         )
 
     def _sentences(self) -> Iterator[tuple[Document, Sentence, list[Mention]]]:
-        """Each sentence of each text with the mentions that lie in it."""
+        """Each sentence of each text with the mentions inside it."""
         for document, ready in zip(self.documents, self.prepared, strict=True):
             for sentence in ready.sentences:
                 inside = [m for m in ready.mentions if sentence.start <= m.start and m.end <= sentence.end]
@@ -118,7 +118,7 @@ class Probe:
 
     @cached_property
     def pool(self) -> tuple[tuple[int, str], ...]:
-        """The phrases that are looked at: (row of the text, normal form), each once."""
+        """The phrases that are compared: (row of the text, normal form), each once."""
         shared = _shared(self.prepared)
         return tuple(
             (row, phrase)
@@ -130,13 +130,13 @@ class Probe:
 
 
 def check_enough(documents: int, share: int) -> None:
-    """Look whether a collection is large enough to set some of it aside.
+    """Check that a collection is large enough to set some of it aside.
 
     Args:
-        share: One document in so many is.
+        share: One document in `share` is set aside.
 
     Raises:
-        NotEnoughData: It is not.
+        NotEnoughData: It is too small.
     """
     if documents // share < MIN_DOCUMENTS:
         raise NotEnoughData(
@@ -150,7 +150,7 @@ def make_probe(documents: Sequence[Document], tagger: str) -> Probe:
     """Freeze these documents.
 
     Raises:
-        NotEnoughData: They are fewer than `MIN_DOCUMENTS`, or too few have phrases.
+        NotEnoughData: Fewer than `MIN_DOCUMENTS` documents have phrases.
     """
     preparer = Preparer(tagger)
     kept: list[tuple[Document, Prepared]] = []
@@ -168,13 +168,13 @@ def make_probe(documents: Sequence[Document], tagger: str) -> Probe:
 
 
 def _shared(prepared: Sequence[Prepared]) -> set[str]:
-    """Phrases that stand in two texts or more, and not everywhere."""
+    """Phrases that occur in two texts or more, and not in most."""
     found = Counter(phrase for ready in prepared for phrase in {m.phrase for m in ready.mentions})
     return {phrase for phrase, texts in found.items() if 2 <= texts <= max(2, COMMON * len(prepared))}
 
 
 def save_probe(probe: Probe, file: Path) -> None:
-    """Write aside and rename, so that a probe is whole or not there."""
+    """Write a temporary file and rename it, so that a probe is complete or missing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f"{file.name}.part")
     documents = [
@@ -187,24 +187,24 @@ def save_probe(probe: Probe, file: Path) -> None:
         }
         for document, ready in zip(probe.documents, probe.prepared, strict=True)
     ]
-    said = {"version": VERSION, "queries": probe.queries, "documents": documents}
-    part.write_bytes(gzip.compress(json.dumps(said).encode(), mtime=0))
+    record = {"version": VERSION, "queries": probe.queries, "documents": documents}
+    part.write_bytes(gzip.compress(json.dumps(record).encode(), mtime=0))
     part.replace(file)
 
 
 def load_probe(file: Path) -> Probe | None:
-    """The reverse of `save_probe`; None when another version of the program has written it, in another format."""
-    said = json.loads(gzip.decompress(file.read_bytes()))
-    if said["version"] != VERSION:
+    """The reverse of `save_probe`; None when another version of the program has written another format."""
+    record = json.loads(gzip.decompress(file.read_bytes()))
+    if record["version"] != VERSION:
         return None
     return Probe(
-        tuple(Document(one["id"], one["text"], one["title"]) for one in said["documents"]),
+        tuple(Document(one["id"], one["text"], one["title"]) for one in record["documents"]),
         tuple(
             Prepared(
                 tuple(Sentence(*range_) for range_ in one["sentences"]),
                 tuple(Mention(*mention) for mention in one["mentions"]),
             )
-            for one in said["documents"]
+            for one in record["documents"]
         ),
-        tuple(said["queries"]),
+        tuple(record["queries"]),
     )

@@ -1,4 +1,4 @@
-"""What goes when a retrain ends: generations that are not kept, and encoders that nothing was mined with."""
+"""Removes, at the end of a retrain, generations that are not kept and encoders that no generation uses."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ logger = get_logger(__name__)
 def prune(generations: Generations, catalog: Catalog, registry: Registry, settings: Settings) -> None:
     """Remove older generations and encoders. The caller holds the lock of the collection.
 
-    An engine that does not remove one now is asked again after the next retrain.
+    Generations that an engine cannot remove now are removed after the next retrain.
     """
     name = settings.collection
     try:
-        there = generations.all()
-        for one in superfluous(there, _way_back(generations, catalog, name), settings):
+        for one in superfluous(generations.all(), _way_back(generations, catalog, name), settings):
             remove_generation(generations, catalog, name, one.number)
             logger.info("generation_removed", number=one.number, bundle=one.bundle)
     except SearchError as error:
@@ -43,7 +42,7 @@ def prune_encoders(
     """Remove encoders that retrains of this collection have made, and that no generation of any collection needs.
 
     Args:
-        but: Those stay.
+        but: Names of encoders that stay.
     """
     try:
         used = {one.bundle for one in generations.all()}
@@ -57,19 +56,19 @@ def prune_encoders(
         logger.info("bundle_removed", name=bundle)
 
 
-def superfluous(there: Sequence[Generation], way_back: int, settings: Settings) -> list[Generation]:
+def superfluous(known: Sequence[Generation], way_back: int, settings: Settings) -> list[Generation]:
     """Generations that were live and are not kept, oldest first.
 
-    The newest are kept, as many as the settings say and as far as the disk is allowed; and `way_back`, whatever they say.
+    The newest are kept, within the number and the disk space of the settings; `way_back` is always kept.
     """
-    kept = [one for one in there if one.number == way_back]
+    kept = [one for one in known if one.number == way_back]
     others = sorted(
-        (one for one in there if one.state == "kept" and one not in kept), key=lambda one: -one.number
+        (one for one in known if one.state == "kept" and one not in kept), key=lambda one: -one.number
     )
     room = settings.keep_gigabytes * 1e9 or float("inf")
     for one in others:
         fits = sum(other.bytes for other in [*kept, one]) <= room
-        if len(kept) + 1 >= settings.keep_generations or not fits:  # and the live one
+        if len(kept) + 1 >= settings.keep_generations or not fits:  # the live one counts too
             break
         kept.append(one)
     return sorted((one for one in others if one not in kept), key=lambda one: one.number)
@@ -81,7 +80,7 @@ def _way_back(generations: Generations, catalog: Catalog, collection: str) -> in
 
 
 def _unused(catalog: Catalog, registry: Registry, collection: str, used: set[str]) -> Iterator[str]:
-    """Encoders that retrains of this collection have made, and that nobody uses."""
+    """Encoders that retrains of this collection have made, and that are not used."""
     elsewhere = {bundle.rpartition("@")[0] for bundle in catalog.bundles_used()}
     for name in sorted({*registry.list(), *catalog.bundles_with_files(collection)}):
         if is_candidate(name, collection) and name not in used | elsewhere:

@@ -1,4 +1,4 @@
-"""What is asked of a retrain, and what it says in the end."""
+"""Options and report of a retrain."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from trainer.retrain.gate import Report
 if TYPE_CHECKING:
     from trainer.retrain.candidates import Method
 
-Verdict = Literal[
-    "swapped", "nothing", "refused", "accepted", "paused"
-]  # accepted: a dry run would have swapped
+# accepted: a run that is not dry would have swapped
+Verdict = Literal["swapped", "nothing", "refused", "accepted", "paused"]
 
 
 @dataclass(frozen=True)
 class RetrainOptions:
-    """What is wanted.
+    """Options of a retrain.
 
     Attributes:
-        budget: Seconds for the trainings together; 0 = as long as they take.
+        budget: Seconds for the trainings together; 0 = no limit.
         dry_run: Stop before the next generation is built.
-        force: Train though nothing has changed, and take over whatever the gate says.
-        if_drifted: Train only where the collection has drifted, or has grown by very much.
-        gold: Labelled examples that decide too.
-        candidate: A bundle that is there: judge it, and train nothing. Its name or its folder.
+        force: Train although nothing has changed, and switch even if the gate refuses.
+        if_drifted: Train only where the collection has drifted, or has grown very much.
+        ground_truth: File of labelled examples that decide too.
+        candidate: Name or folder of an existing bundle to judge, without any training.
     """
 
     method: Method = "both"
@@ -37,42 +36,45 @@ class RetrainOptions:
     force: bool = False
     seed: int = 0
     if_drifted: bool = False
-    gold: Path | None = None
+    ground_truth: Path | None = None
     candidate: str = ""
 
     @property
     def files(self) -> list[str]:
-        """What is read from the disk of whoever does it."""
+        """Files and folders that the process which retrains reads."""
         folder = [self.candidate] if Path(self.candidate).is_absolute() else []
-        return [*([str(self.gold.absolute())] if self.gold else []), *folder]
+        return [*([str(self.ground_truth.absolute())] if self.ground_truth else []), *folder]
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, for the catalog."""
-        return {**vars(self), "gold": str(self.gold.absolute()) if self.gold else ""}
+        return {**vars(self), "ground_truth": str(self.ground_truth.absolute()) if self.ground_truth else ""}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Self:
-        """The reverse of `as_json`; what else is said is ignored."""
-        given = {one.name: said[one.name] for one in fields(cls)}
-        return cls(**{**given, "gold": Path(given["gold"]) if given["gold"] else None})
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """The reverse of `as_json`; other keys are ignored."""
+        record = {"ground_truth": record.get("gold", ""), **record}  # its name in version 0.1.0
+        given = {one.name: record[one.name] for one in fields(cls)}
+        return cls(
+            **{**given, "ground_truth": Path(given["ground_truth"]) if given["ground_truth"] else None}
+        )
 
 
 @dataclass
 class RetrainReport:
-    """What a retrain did."""
+    """Result of a retrain."""
 
     verdict: Verdict = "nothing"
     run: str = ""
     reason: str = ""  # one sentence
-    resumed: bool = False  # it went on with one that was killed, or is one more slice
+    resumed: bool = False  # a killed run, or a further slice
     bundle: str = ""  # that is live now
-    judged: dict[str, Report] = field(default_factory=dict)  # candidate ► what the gate said
-    drift: Drift | None = None  # where it was asked for
-    notes: list[str] = field(default_factory=list)  # what was left out, and what did not go on
-    generation: int = 0  # that is live now; 0 when none was made
-    fit: str = ""  # of its topics: the run that made it
+    judged: dict[str, Report] = field(default_factory=dict)  # candidate ► result of the gate
+    drift: Drift | None = None  # where it was measured
+    notes: list[str] = field(default_factory=list)  # what was left out
+    generation: int = 0  # that is live now; 0 when none was built
+    fit: str = ""  # of its topics: the run that fitted them
     replaced: int = 0
-    replaced_fit: str = ""  # what a way back needs
+    replaced_fit: str = ""  # for a rollback
     seconds: float = 0.0
 
     def counts(self) -> dict[str, Any]:

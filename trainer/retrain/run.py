@@ -1,9 +1,9 @@
-"""One retrain from beginning to end: look, adapt, judge, build, take over. Each step may be done twice.
+"""One retrain from beginning to end: check, adapt, judge, build, switch. Each step is idempotent.
 
-What is written down on the way lies in ``retrain/COLLECTION`` of the home: the probe, which stays, and for each state
-of the collection a folder with the snapshot and the gate's answers. A retrain that was killed finds them, the
-checkpoints of its trainings and the unfinished generation, and goes on; when the collection has changed meanwhile, it
-begins anew. Workers do one in slices: a slice ends like a kill, at a place where nothing is lost.
+Its files are in ``retrain/COLLECTION`` of the home: the probe, which stays, and for each state of the collection a folder
+with the snapshot and the gate's reports. A killed retrain finds them, the checkpoints of its trainings and the unfinished
+generation, and resumes; when the collection has changed since, it starts over. Workers retrain in slices: a slice ends
+like a kill, at a point where no work is lost.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from indexer.topics.fits import live_fit
 from models.bundle import Bundle
 from models.ranker import read_ranker
 from models.registry import Registry
+from trainer.base.options import FEW_STEPS
 from trainer.retrain import ground_truth
 from trainer.retrain.gate import Report
 from trainer.retrain.judge import Judge
@@ -49,17 +50,17 @@ from trainer.retrain.report import RetrainOptions, RetrainReport
 from trainer.retrain.snapshot import fingerprint, sampled, write_snapshot
 
 SNAPSHOT_DOCUMENTS = 20_000
-MAX_CRASHES = 3  # of workers in a row, after which a retrain is given up
-MAX_WAIT_S = 3_600.0  # seconds for others to finish indexing before the switch
-POLL_INTERVAL_S = 2.0  # seconds
-PAST = 100  # retrains that are looked through for the last one
+MAX_CRASHES = 3  # of workers in a row, after which a retrain fails
+MAX_WAIT_S = 3_600.0  # for other processes to finish indexing before the switch
+POLL_INTERVAL_S = 2.0
+PAST = 100  # retrains that are searched for the last one
 NO_RANKER = (
-    "Keyphrases are chosen without a ranker now: that of {live} knows the vectors of its encoder alone. Train one on the "
-    "new encoder: indexer train simckp."
+    "Keyphrases are chosen without a ranker now: that of {live} was trained on the vectors of its encoder. Train one on "
+    "the new encoder: indexer train simckp."
 )
 UNCHANGED = "The collection has not changed since the last retrain"
-REFUSED = ", which was refused. With a longer --budget or another --method it is asked anew."
-ANYHOW = ("force", "if_drifted")  # say when to do it, and not what
+REFUSED = ", which was refused. With a longer --budget or another --method it is tried again."
+CONDITIONS = ("force", "if_drifted")  # decide when to retrain, and not how
 
 logger = get_logger(__name__)
 
@@ -69,7 +70,7 @@ class Retrainer:
 
     Args:
         engine: The live generation, for reading.
-        encoder: Gives the encoder of a bundle.
+        encoder: Returns the encoder of a bundle.
         taggers: Processes that tag while the next generation is mined.
     """
 
@@ -96,64 +97,64 @@ class Retrainer:
         self._registry = Registry(settings.home)
 
     def run(self, options: RetrainOptions) -> RetrainReport:
-        """Adapt the encoder to the collection; let it take over if it is better.
+        """Adapt the encoder to the collection, and switch to it if it is better.
 
         Raises:
-            CatalogError: Another retrain is under way.
+            CatalogError: Another retrain is running.
         """
         with self._retraining() as lock:
-            report, asked = self._looked(options)
+            report, request = self._checked(options)
             if not report.reason:
-                self._start(report, asked, lock)
-                self._work(report, options, asked)
+                self._start(report, request, lock)
+                self._work(report, options, request)
         return report
 
     def begin(self, options: RetrainOptions) -> RetrainReport:
-        """Look whether there is something to do, and leave it to workers: they call `go_on`, until it is done."""
+        """Check whether a retrain is needed, and record it for workers: they call `resume` until it is done."""
         with self._retraining():
-            report, asked = self._looked(options)
+            report, request = self._checked(options)
             if not report.reason:
-                report.run = self._catalog.start_run(self._name, "retrain", asked, detached=True)
-                report.verdict, report.reason = "paused", "indexer history tells how far it is."
+                report.run = self._catalog.start_run(self._name, "retrain", request, detached=True)
+                report.verdict, report.reason = "paused", "indexer history shows its progress."
         return report
 
-    def go_on(self, id: str) -> RetrainReport:
-        """Do a run that was begun for workers, or what is left of it. Ends early when the progress raises `Paused`.
+    def resume(self, id: str) -> RetrainReport:
+        """Work on a run that was recorded for workers. Ends early when the progress raises `Paused`.
 
         Raises:
-            CatalogError: Somebody else is at it.
-            TrainingError: It has killed its workers again and again.
+            CatalogError: Another process works on it.
+            TrainingError: It has crashed `MAX_CRASHES` workers.
         """
         with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
             if run.state == "running":
-                self._count_deaths(run)
+                self._count_crashes(run)
                 self._work(report, RetrainOptions.from_json(run.options), run.options, by_workers=True)
         return report
 
-    def _count_deaths(self, run: Run) -> None:
-        """Count one more worker; whoever ends in order takes it back, because a report knows of no deaths."""
-        deaths = run.counts.get("deaths", 0)
-        if deaths >= MAX_CRASHES:
-            reason = f"The worker died of it {deaths} times."
+    def _count_crashes(self, run: Run) -> None:
+        """Count one more crash; a slice that ends in order removes it, because reports have no "deaths"."""
+        crashes = run.counts.get("deaths", 0)
+        if crashes >= MAX_CRASHES:
+            reason = f"It has crashed its worker {crashes} times."
             self._catalog.finish_run(run.id, "failed", run.counts, reason)
             raise TrainingError(reason, hint="Perhaps there is too little memory.")
-        self._catalog.detach_run(run.id, {**run.counts, "deaths": deaths + 1})
+        self._catalog.detach_run(run.id, {**run.counts, "deaths": crashes + 1})
 
     @contextmanager
     def _retraining(self) -> Iterator[Lock]:
-        """Be the only one who retrains this collection."""
+        """Hold the lock on retrains of this collection."""
         with building(self._catalog, self._name, "indexer retrain") as lock, self._engine.patient():
             self._tidy()
             yield lock
 
     def _tidy(self) -> None:
-        """Finish what a killed process left between the switch and the catalog.
+        """Complete the switch of a killed process in the catalog.
 
         Raises:
-            Superseded: The engine was opened before another generation took over.
+            Superseded: The engine was opened before another generation became live.
         """
         check_live(self._engine)
         self._catalog.interrupted_runs(self._name)
@@ -162,13 +163,13 @@ class Retrainer:
             with self._alone():
                 complete(self._generations, self._catalog, self._name)
 
-    # -- is there something to do? ---------------------------------------------------------------------------
+    # -- whether a retrain is needed ---------------------------------------------------------------------------
 
-    def _looked(self, options: RetrainOptions) -> tuple[RetrainReport, dict[str, Any]]:
-        """A report that has a reason where there is nothing to do, and what was asked for, of which documents."""
+    def _checked(self, options: RetrainOptions) -> tuple[RetrainReport, dict[str, Any]]:
+        """Return a report, with a reason where no retrain is needed, and the request, with a fingerprint of the texts."""
         report = RetrainReport(bundle=self._settings.bundle)
-        labels = ground_truth.fingerprint(options.gold) if options.gold else ""
-        asked = {
+        labels = ground_truth.fingerprint(options.ground_truth) if options.ground_truth else ""
+        request = {
             **options.as_json(),
             "state": fingerprint(self._catalog, self._name, labels),
             "limits": asdict(self._settings.gate),
@@ -177,57 +178,57 @@ class Retrainer:
             "absent_keyphrases": self._settings.absent_keyphrases,
         }
         if options.candidate and self._registry.get(options.candidate).fingerprint == self._live.fingerprint:
-            raise QueryError(f"'{options.candidate}' is the encoder of '{self._name}' already.")
+            raise QueryError(f"'{options.candidate}' is already the encoder of '{self._name}'.")
         if options.force or options.candidate:
-            return report, asked
-        if last := self._done_before(asked):
+            return report, request
+        if last := self._done_before(request):
             report.reason = UNCHANGED + (REFUSED if last.counts.get("verdict") == "refused" else ".")
         elif options.if_drifted:
             report.drift = measure(self._engine, self._catalog, self._name)
             if not report.drift.beyond(self._settings.drift):
                 report.reason = f"Not enough has drifted: {report.drift}."
-                report.run = self._catalog.start_run(self._name, "retrain", asked)
+                report.run = self._catalog.start_run(self._name, "retrain", request)
                 self._catalog.finish_run(report.run, "finished", report.counts())
-        return report, asked
+        return report, request
 
     @property
     def _live(self) -> Bundle:
         return self._registry.get(self._settings.bundle)
 
-    def _done_before(self, asked: Mapping[str, Any]) -> Run | None:
-        """The last retrain that ended, if it was asked the same of the same documents."""
+    def _done_before(self, request: Mapping[str, Any]) -> Run | None:
+        """The last retrain that ended, if it had the same request for the same documents."""
         past = self._catalog.runs(self._name, PAST, kinds=("retrain",))
         last = next((r for r in past if r.state == "finished" and not r.options.get("candidate")), None)
-        if last is None or _what(last.options) != _what(asked):
+        if last is None or _unconditional(last.options) != _unconditional(request):
             return None
-        return last if last.counts.get("verdict") != "nothing" or asked["if_drifted"] else None
+        return last if last.counts.get("verdict") != "nothing" or request["if_drifted"] else None
 
-    def _start(self, report: RetrainReport, asked: Mapping[str, Any], lock: Lock) -> None:
-        """Record that it begins, or that it goes on with one that was killed."""
+    def _start(self, report: RetrainReport, request: Mapping[str, Any], lock: Lock) -> None:
+        """Record a new run, or resume a killed one."""
         past = self._catalog.runs(self._name, PAST, kinds=("retrain",))
         last = next((run for run in past if not run.was_idle), None)
-        if last and last.state == "interrupted" and last.options == asked:
+        if last and last.state == "interrupted" and _current(last.options) == request:
             report.run, report.resumed, report.seconds = last.id, True, last.counts.get("seconds", 0.0)
             self._catalog.resume_run(last.id, lock)
             begun = f"{last.started_at:%Y-%m-%d %H:%M} UTC"
-            self._progress(f"note: Goes on with the retrain of {begun}, which was stopped.", 0, None)
+            self._progress(f"note: Resumes the retrain of {begun}, which was stopped.", 0, None)
         else:
-            report.run = self._catalog.start_run(self._name, "retrain", asked, lock=lock)
+            report.run = self._catalog.start_run(self._name, "retrain", request, lock=lock)
 
-    # -- doing it --------------------------------------------------------------------------------------------
+    # -- the steps --------------------------------------------------------------------------------------------
 
     def _work(
         self,
         report: RetrainReport,
         options: RetrainOptions,
-        asked: Mapping[str, Any],
+        request: Mapping[str, Any],
         *,
         by_workers: bool = False,
     ) -> None:
-        folder = self._folder / asked["state"][:12]
+        folder = self._folder / request["state"][:12]
         self._forget_other_states(folder)
         with self._recorded(report, by_workers):
-            if self._has_taken_over(report):
+            if self._has_switched(report):
                 return
             bundle = self._chosen(report, options, folder)
             if bundle is None:
@@ -235,29 +236,29 @@ class Retrainer:
                 report.reason = report.judged[next(reversed(report.judged))].summary
             elif options.dry_run:
                 report.verdict = "accepted"
-                report.reason = f"{self._registry.address(bundle)} would take over."
+                report.reason = f"{self._registry.address(bundle)} would be switched to."
             else:
                 self._succeed(report, bundle)
-        if report.verdict in ("swapped", "refused"):  # after a dry run it is asked for in earnest, perhaps
+        if report.verdict in ("swapped", "refused"):  # a dry run may be followed by a real one
             self._forget(folder)
-        if report.verdict in ("refused", "accepted"):  # those of this night may be wanted all the same
+        if report.verdict in ("refused", "accepted"):  # those of this run may be used later
             prune_encoders(
                 self._generations, self._catalog, self._registry, self._name, but=report.judged.keys()
             )
 
-    def _has_taken_over(self, report: RetrainReport) -> bool:
-        """Whether this run was stopped after the switch; then the report says what it did."""
+    def _has_switched(self, report: RetrainReport) -> bool:
+        """Whether this run was stopped after the switch; then complete the report."""
         known = self._catalog.generations(self._name)
         live = known.get(self._generations.live())
         if live is None or live.run != report.run:
             return False
         report.verdict, report.bundle, report.generation = "swapped", self._settings.bundle, live.number
         report.fit, report.replaced, report.replaced_fit = live.fit, live.replaced, known[live.replaced].fit
-        report.reason = f"{report.bundle} has taken over as generation {live.number}."
+        report.reason = f"{report.bundle} is live as generation {live.number}."
         return True
 
     def _forget_other_states(self, folder: Path) -> None:
-        """What is left of retrains of other states of the collection, and will not be gone on with."""
+        """Remove the files of retrains of other states of the collection: they cannot be resumed."""
         for other in self._folder.glob("*/"):
             if other != folder:
                 self._forget(other)
@@ -269,13 +270,13 @@ class Retrainer:
 
     @contextmanager
     def _recorded(self, report: RetrainReport, by_workers: bool) -> Iterator[None]:
-        """Write into the catalog how it ended; or that workers will go on."""
+        """Record in the catalog how the run ended, or that workers will resume it."""
         start = time.perf_counter() - report.seconds
         try:
             yield
         except Paused as pause:
             report.verdict, report.reason = "paused", str(pause)
-        except TrainingError as error:  # too little data, or the loss has diverged: there is nothing to judge
+        except TrainingError as error:  # too little data, or the loss has diverged: no encoder to judge
             report.verdict, report.reason = "refused", f"{error} {error.hint}".strip()
         except BaseException as error:
             report.seconds = time.perf_counter() - start
@@ -296,7 +297,7 @@ class Retrainer:
             )
 
     def _chosen(self, report: RetrainReport, options: RetrainOptions, folder: Path) -> Bundle | None:
-        """The candidate that may take over and finds most masked phrases; None when none may."""
+        """The accepted candidate that finds most masked phrases; None when none is accepted."""
         live = self._live
         report.bundle = self._registry.address(live)
         judge = Judge(
@@ -305,12 +306,12 @@ class Retrainer:
             self._catalog,
             live,
             self._encoder,
-            gold=options.gold,
+            ground_truth=options.ground_truth,
             folder=self._folder,
             progress=self._progress,
         )
-        if judge.gold:
-            report.notes = list(judge.gold.problems)
+        if judge.ground_truth:
+            report.notes = list(judge.ground_truth.problems)
         found: dict[str, Bundle] = {}
         for bundle in self._candidates(options, live, judge, folder):
             name = self._registry.address(bundle)
@@ -336,7 +337,7 @@ class Retrainer:
         snapshot = folder / "documents.jsonl"
         ids = sampled(self._catalog, self._name, SNAPSHOT_DOCUMENTS, without=judge.held_back())
         write_snapshot(self._engine, ids, snapshot)
-        wanted = Adaptation(
+        adaptation = Adaptation(
             name=f"{self._name}-{folder.name}",
             method=options.method,
             budget=options.budget,
@@ -345,7 +346,7 @@ class Retrainer:
             tagger=self._settings.tagger,
             threads=self._settings.threads,
         )
-        yield from candidates(live, snapshot, wanted, home=self._settings.home, progress=self._progress)
+        yield from candidates(live, snapshot, adaptation, home=self._settings.home, progress=self._progress)
         shutil.rmtree(folder / MINED, ignore_errors=True)
 
     def _remember(self, name: str, bundle: Bundle, live: Bundle, judged: Report) -> None:
@@ -356,7 +357,7 @@ class Retrainer:
         logger.info("judged", bundle=name, accepted=judged.accepted, **figures)
 
     def _succeed(self, report: RetrainReport, bundle: Bundle) -> None:
-        """Build the next generation and let it take over."""
+        """Build the next generation and switch to it."""
         live, name = self._live, self._registry.address(bundle)
         report.replaced = next(one.number for one in self._generations.all() if one.state == "live")
         recipe = MiningOptions(
@@ -374,7 +375,7 @@ class Retrainer:
         ) as following:
             named = following.build(as_in(live_fit(self._catalog, self._name)))
             if named is None:
-                raise IndexerError("The next generation has no phrases to make topics of.")
+                raise IndexerError("The next generation has no phrases to fit topics to.")
             if is_candidate(name, self._name):
                 self._catalog.keep_bundle_files(self._name, name, packed(bundle))
             with self._alone():
@@ -386,15 +387,15 @@ class Retrainer:
         report.verdict, report.bundle = "swapped", name
         if read_ranker(live) and not read_ranker(bundle):
             report.notes.append(NO_RANKER.format(live=self._registry.address(live)))
-        gains = f" ({said})" if (said := report.judged[name].gains) else ""
-        report.reason = f"{name} has taken over as generation {report.generation}{gains}."
+        gains = f" ({found})" if (found := report.judged[name].gains) else ""
+        report.reason = f"{name} is live as generation {report.generation}{gains}."
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """The lock of the collection, once nobody indexes: what workers still mine belongs to the live generation.
+        """Hold the lock of the collection while no worker indexes: their results belong to the live generation.
 
         Raises:
-            CatalogError: Somebody has gone on for longer than we wait.
+            CatalogError: Another process has held it for longer than `MAX_WAIT_S`.
         """
         until = time.monotonic() + MAX_WAIT_S
         with ExitStack() as held:
@@ -415,39 +416,44 @@ class Retrainer:
         if runs := self._catalog.open_runs(self._name):
             raise CatalogError(
                 f"Workers are indexing into collection '{self._name}'.",
-                hint="What was built is kept: run indexer retrain again when they are through. Where no worker is left: "
-                "indexer index SOURCE --no-workers",
+                hint="The new generation is kept: run indexer retrain again when they have finished. "
+                "Where no worker is left: indexer index SOURCE --no-workers",
                 holder=runs[0].id,
             )
 
 
 def _is_away(error: IndexerError) -> bool:
-    """Whether it is the catalog that cannot be used, and nobody who holds a lock in it."""
+    """Whether the catalog cannot be reached, as opposed to a lock that another process holds."""
     return isinstance(error, CatalogError) and "holder" not in error.facts
 
 
 def _why(error: BaseException) -> str:
-    return "Stopped by hand." if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+    return (
+        "Stopped by the user." if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+    )
 
 
 def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
-    """A note where the budget has ended before much could be learned."""
-    from trainer.base.job import FEW  # which loads torch; a training has loaded it
-
-    steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
-    if not 0 < steps < FEW:
+    """A note where the budget ended before the encoder had learned much."""
+    steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW_STEPS))
+    if not 0 < steps < FEW_STEPS:
         return []
     return [
-        f"{bundle.name}: the budget was enough for {count(steps, 'step')}. More can be learned of a longer one."
+        f"{bundle.name}: the budget was enough for {count(steps, 'step')}. A longer one allows more training."
     ]
 
 
-def _what(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for, without what only says when."""
-    return {name: value for name, value in asked.items() if name not in ANYHOW}
+def _current(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A recorded request in the names of this version; 0.1.0 called the file of labelled examples "gold"."""
+    return {"ground_truth" if name == "gold" else name: value for name, value in request.items()}
+
+
+def _unconditional(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request without its conditions."""
+    return {name: value for name, value in _current(request).items() if name not in CONDITIONS}
 
 
 def _best(judged: Mapping[str, Report], *, force: bool) -> str | None:
-    """What may take over, and finds most masked phrases; what could not be measured never may."""
-    may = [name for name, report in judged.items() if report.checks and (force or report.accepted)]
-    return max(may, key=lambda name: judged[name].context, default=None)
+    """The accepted candidate that finds most masked phrases; one that could not be measured is never accepted."""
+    accepted = [name for name, report in judged.items() if report.checks and (force or report.accepted)]
+    return max(accepted, key=lambda name: judged[name].context, default=None)

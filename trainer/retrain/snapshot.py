@@ -1,4 +1,4 @@
-"""What a retrain learns from: documents of the collection, written down once, so that the run can be repeated."""
+"""The training texts of a retrain: documents of the collection, written to a file once, so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from indexer.common import batches, shuffled
 from indexer.engines.base import Engine
 from indexer.records import Document
 
-PERIODS = 10  # parts of the collection's history, each with as many documents
+PERIODS = 10  # parts of the collection's history, of about equal size
 CHUNK = 256  # documents read at once
 
 
 def fingerprint(catalog: Catalog, collection: str, more: str = "") -> str:
-    """Changes when a document comes, changes or goes: 32 hexadecimal digits. Reads the ledger, not the texts.
+    """Changes when a document is added, changed or deleted: 32 hexadecimal digits. Reads the ledger, not the texts.
 
     Args:
-        more: What else it is to change with.
+        more: Other text that it must change with.
     """
     digest = hashlib.sha256(more.encode())
     for id_, content in catalog.contents(collection):
@@ -41,7 +41,7 @@ def sampled(catalog: Catalog, collection: str, most: int, without: Set[str] = fr
     for number, runs in enumerate(periods):
         quota = (most - len(chosen)) // (
             len(periods) - number
-        )  # what a short period leaves goes to the later ones
+        )  # the unused quota of a short period goes to the later ones
         ids = (id_ for id_ in catalog.ids(collection, runs=runs) if id_ not in without)
         chosen += nsmallest(quota, ids, key=shuffled)
     return sorted(chosen)
@@ -61,7 +61,7 @@ def _periods(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def write_snapshot(engine: Engine, ids: Sequence[str], file: Path) -> None:
-    """Write id, title and text of these documents as JSON Lines. A file that is there is complete, and stays."""
+    """Write id, title and text of these documents as JSON Lines. An existing file is complete, and stays."""
     if file.exists():
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def write_snapshot(engine: Engine, ids: Sequence[str], file: Path) -> None:
 
 
 def documents_of(engine: Engine, ids: Sequence[str]) -> Iterator[Document]:
-    """The documents with these ids; those that are gone meanwhile are left out."""
+    """The documents with these ids; deleted ones are left out."""
     for some in batches(ids, CHUNK):
         for stored in engine.documents(some):
             yield stored.document

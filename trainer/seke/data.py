@@ -1,4 +1,4 @@
-"""Texts with all their phrases, as one window of word pieces each: what keyphrase training reads."""
+"""Texts with all their phrases, as one window of tokens each, for keyphrase training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TextView:
 
     Attributes:
         ids: int64 [length], special ones included.
-        first, last: int64 [mentions], the pieces [first, last) of each mention.
+        first, last: int64 [mentions], the tokens [first, last) of each mention.
         phrases: int64 [mentions], which phrase each is of, 0 to p - 1 in no order.
     """
 
@@ -34,10 +34,10 @@ class Texts:
 
     MIN_PHRASES = 4
 
-    def __init__(self, mined: Mined, words: TokenizerFile, pieces: int) -> None:
+    def __init__(self, mined: Mined, words: TokenizerFile, longest: int) -> None:
         self._mined = mined
         self._words = words
-        self._pieces = pieces
+        self._longest = longest
         documents = np.asarray(mined.documents)
         self._starts = np.append(np.flatnonzero(np.diff(documents, prepend=documents[0] - 1)), len(documents))
         sentence = np.asarray(mined.mentions[:, 1])
@@ -48,21 +48,21 @@ class Texts:
         return len(self._starts) - 1
 
     def view(self, number: int) -> TextView | None:
-        """The first window of a text: whole sentences, at most so many pieces; None if it has too few phrases."""
+        """The first window of a text: whole sentences, at most `longest` tokens; None if it has too few phrases."""
         ids: list[Ints] = [np.array(self._words.prefix, np.int64)]
         length = len(ids[0])
         spans: list[tuple[int, int, int]] = []
         for sentence in range(self._starts[number], self._starts[number + 1]):
-            (pieces,) = self._words.split([self._mined.sentence(sentence)])
-            if length + len(pieces) > self._pieces + len(self._words.prefix):
+            (tokens,) = self._words.split([self._mined.sentence(sentence)])
+            if length + len(tokens) > self._longest + len(self._words.prefix):
                 break
             for row in self._rows[self._first_row[sentence] : self._first_row[sentence + 1]].tolist():
                 phrase, _, start, end = self._mined.mentions[row].tolist()
-                first = int(np.searchsorted(pieces.ends, start, side="right"))
-                last = max(first + 1, int(np.searchsorted(pieces.starts, end, side="left")))
+                first = int(np.searchsorted(tokens.ends, start, side="right"))
+                last = max(first + 1, int(np.searchsorted(tokens.starts, end, side="left")))
                 spans.append((phrase, length + first, length + last))
-            ids.append(pieces.ids)
-            length += len(pieces)
+            ids.append(tokens.ids)
+            length += len(tokens)
         if len({phrase for phrase, _, _ in spans}) < self.MIN_PHRASES:
             return None
         phrases, firsts, lasts = np.array(spans, np.int64).T

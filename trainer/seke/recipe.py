@@ -1,7 +1,7 @@
-"""Contrastive unsupervised keyphrase extraction (SEKE 2022): which phrases, taken together, say what a text says.
+"""Contrastive unsupervised keyphrase extraction (SEKE 2022): which phrases, taken together, represent a text.
 
 A matrix W weighs the phrases of a text, e_d' W c_i and softmax over them (equations 4 and 5). Their weighted sum
-(equation 6) should be nearer to its own text than that text is to the texts most like it (triplet loss, equation 8,
+(equation 6) should be nearer to its own text than that text is to the most similar texts (triplet loss, equation 8,
 two hard negatives).
 
 What differs from the paper, and why: vectors have unit length, so that the margin means the same for every encoder;
@@ -39,7 +39,7 @@ class KeyphraseContrast:
     """The recipe.
 
     Args:
-        pieces: Longest window, without special ones.
+        length: Tokens of the longest window, without special ones.
         encoder: Whether the encoder is trained too, as in the paper, or W alone.
 
     Attributes:
@@ -55,7 +55,7 @@ class KeyphraseContrast:
         words: TokenizerFile,
         sources: Sequence[Mined],
         *,
-        pieces: int,
+        length: int,
         encoder: bool,
         seed: int,
     ) -> None:
@@ -64,7 +64,7 @@ class KeyphraseContrast:
         self._padding = words.padding
         self._encoder = encoder
         self._seed = seed
-        self._texts = _chosen([Texts(mined, words, pieces) for mined in sources], TEXTS + HELD_BACK, seed)
+        self._texts = _chosen([Texts(mined, words, length) for mined in sources], TEXTS + HELD_BACK, seed)
         if len(self._texts) < MIN_TEXTS:
             raise NotEnoughData(
                 f"{len(self._texts)} texts have {Texts.MIN_PHRASES} phrases or more; {MIN_TEXTS} are needed.",

@@ -1,8 +1,7 @@
-"""Documents with their keyphrases: those that people gave, or those that the title names.
+"""Documents with their keyphrases, given or taken from the title, and the training examples made of them.
 
-What the ranker learns from: for each document vectors and clues of its candidates, and which are keyphrases.
-
-The encoder does not change, so each document is encoded once; what is kept of it is small.
+An example has vectors and clues of a document's candidates, and which of them are keyphrases. The encoder does not
+change, so each document is encoded once, and little of it is kept.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class KeyphraseDocument:
 
     Attributes:
         prepared: With parts of phrases.
-        keyphrases: Stems ► the keyphrase as it was given. Some stand in the document, some do not.
+        keyphrases: Stems ► the keyphrase as it was given. Some occur in the document, some do not.
     """
 
     document: Document
@@ -57,7 +56,7 @@ class KeyphraseDocument:
     keyphrases: dict[str, str]
 
     def present(self) -> frozenset[str]:
-        """Stems of those that stand in the document."""
+        """Stems of those that occur in the document."""
         text = f" {stemmed(self.document.content)} "
         return frozenset(stem for stem in self.keyphrases if f" {stem} " in text)
 
@@ -73,7 +72,7 @@ def read_labelled(
 
     Args:
         paths: JSON Lines with ``text``, ``keyphrases``, and maybe ``id`` and ``title``.
-        silver: Take the title as the label instead: phrases of the text that stand there are present keyphrases, its
+        silver: Take the title as the label instead: phrases of the text that it contains are present keyphrases, its
             other phrases are absent ones. The document is then the text alone.
 
     Raises:
@@ -135,7 +134,7 @@ def _of_title(document: Document, title: Document, phrases: Prepared) -> dict[st
 
 
 CHUNK = 32  # documents encoded in one call
-WRONG = 64  # candidates kept of a document that are no keyphrases
+WRONG = 64  # candidates kept of a document that are not keyphrases
 
 Halves = NDArray[np.float16]
 
@@ -147,19 +146,19 @@ class Example:
     Attributes:
         vector: float32 [dims]. phrases: float16 [n, dims]. clues: float32 [n, clues].
         right: bool [n], which candidates are keyphrases.
-        gold: How many keyphrases there are, found among the candidates or not.
+        keyphrases: Number of keyphrases, found among the candidates or not.
     """
 
     vector: Floats
     phrases: Halves
     clues: Floats
     right: NDArray[np.bool_]
-    gold: int
+    keyphrases: int
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """What stage 2 needs of a document: its vector, those of its phrases, and what was made of it."""
+    """Data of a document for stage 2: its vector, those of its phrases, and the candidates made of it."""
 
     vector: Floats
     own: Halves
@@ -221,7 +220,7 @@ def _kept(right: NDArray[np.bool_], draw: np.random.Generator | None) -> NDArray
 
 
 def label_counts(labelled: Sequence[KeyphraseDocument]) -> Counter[str]:
-    """How many documents have each keyphrase, by stems."""
+    """Number of documents with each keyphrase, by stems."""
     return Counter(stem for one in labelled for stem in one.keyphrases)
 
 
@@ -241,9 +240,9 @@ def label_vocabulary(
             if stem in place:
                 texts[place[stem]][text] += 1
                 sums[place[stem]] += found.vector
-    shown = [found.most_common(1)[0][0] for found in texts]
-    phrases = encoder.encode_phrases(shown)
-    return vocabulary(shown, stems, [counts[s] for s in stems], list(phrases), list(sums)), sums
+    spelled = [found.most_common(1)[0][0] for found in texts]
+    phrases = encoder.encode_phrases(spelled)
+    return vocabulary(spelled, stems, [counts[s] for s in stems], list(phrases), list(sums)), sums
 
 
 def absent_examples(

@@ -36,20 +36,20 @@ from trainer.base.losses import span_contrast
 from trainer.simckp.data import KeyphraseDocument
 
 DOCUMENTS = 8  # of a batch; the paper's
-CONTRAST = 0.3  # lambda, the weight of ranking beside writing; the paper's
+CONTRAST = 0.3  # lambda, the weight of ranking relative to writing; the paper's
 IGNORED = -100  # a label that is not counted
 MODEL = "model"  # folder of the base model inside the bundle
 
 
 @dataclass(frozen=True)
 class TrainingExample:
-    """A text in word pieces.
+    """A text in tokens.
 
     Attributes:
         ids: Special ones included.
-        spans: First and last + 1 word piece of each candidate, where it first stands.
+        spans: First and last + 1 token of each candidate's first occurrence.
         right: bool [spans], which are present keyphrases.
-        labels: Word pieces of the absent keyphrases as one sequence; empty where there is none.
+        labels: Tokens of the absent keyphrases as one sequence; empty where there is none.
     """
 
     ids: tuple[int, ...]
@@ -76,8 +76,8 @@ class SpanScorer(nn.Module):
             float [spans].
         """
         summed = torch.stack([hidden[first:last].sum(dim=0) for first, last in spans])
-        asked, given = torch.tanh(self.document(hidden[0])), torch.tanh(self.phrase(summed))
-        return F.cosine_similarity(given, asked.unsqueeze(0), dim=-1)
+        query, given = torch.tanh(self.document(hidden[0])), torch.tanh(self.phrase(summed))
+        return F.cosine_similarity(given, query.unsqueeze(0), dim=-1)
 
 
 class Joint:
@@ -95,15 +95,15 @@ class Joint:
         self._words = words
         self._seed = seed
         longest = min(MAX_TEXT_LENGTH, model.config.max_position_embeddings - words.specials)
-        lessons = [_training_example(one, words, longest) for one in labelled]
-        self._lessons = [one for one in lessons if one.right.any() and not one.right.all()]
-        if not self._lessons:
+        examples = [_training_example(one, words, longest) for one in labelled]
+        self._examples = [one for one in examples if one.right.any() and not one.right.all()]
+        if not self._examples:
             raise NotEnoughData(
                 "No document has a keyphrase among its phrases.", hint="Give documents with keyphrases."
             )
 
     def __len__(self) -> int:
-        return len(self._lessons)
+        return len(self._examples)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """Of model and scorer."""
@@ -112,37 +112,37 @@ class Joint:
     def loss(self, step: int) -> Tensor:
         """Writing and ranking of one batch."""
         draw = np.random.default_rng([self._seed, step])
-        size = min(DOCUMENTS, len(self._lessons))
-        writing, ranking = self._losses(draw.choice(len(self._lessons), size, replace=False).tolist())
+        size = min(DOCUMENTS, len(self._examples))
+        writing, ranking = self._losses(draw.choice(len(self._examples), size, replace=False).tolist())
         return writing + CONTRAST * ranking
 
     def score(self) -> float:
-        """How well the first lessons are known: 1 / (1 + loss of ranking)."""
-        _, ranking = self._losses(list(range(min(DOCUMENTS, len(self._lessons)))))
+        """Score of the first examples: 1 / (1 + loss of ranking)."""
+        _, ranking = self._losses(list(range(min(DOCUMENTS, len(self._examples)))))
         return float(1 / (1 + ranking))
 
     def _losses(self, chosen: Sequence[int]) -> tuple[Tensor, Tensor]:
-        lessons = [self._lessons[at] for at in chosen]
-        ids = _padded([one.ids for one in lessons], self._words.padding)
-        mask = _padded([[1] * len(one.ids) for one in lessons], 0)
-        labels = _padded([one.labels or (IGNORED,) for one in lessons], IGNORED)
+        examples = [self._examples[at] for at in chosen]
+        ids = _padded([one.ids for one in examples], self._words.padding)
+        mask = _padded([[1] * len(one.ids) for one in examples], 0)
+        labels = _padded([one.labels or (IGNORED,) for one in examples], IGNORED)
         found = self.network["bart"](input_ids=ids, attention_mask=mask, labels=labels)
         hidden = found.encoder_last_hidden_state  # [batch, length, dims]
         ranking = torch.stack(
             [
                 span_contrast(self.network["scorer"](hidden[row], one.spans) / TEMPERATURE, one.right)
-                for row, one in enumerate(lessons)
+                for row, one in enumerate(examples)
             ]
         ).mean()
-        nothing = bool((labels == IGNORED).all())  # to write: the mean over no word piece is not a number
+        nothing = bool((labels == IGNORED).all())  # to write: the mean over no token is NaN
         return (torch.zeros(()) if nothing else found.loss), ranking
 
 
 def _training_example(one: KeyphraseDocument, words: TokenizerFile, longest: int) -> TrainingExample:
-    [pieces] = words.split([one.document.content])
-    ids = (*words.prefix, *pieces.ids[:longest].tolist(), *words.suffix)
+    [tokens] = words.split([one.document.content])
+    ids = (*words.prefix, *tokens.ids[:longest].tolist(), *words.suffix)
     mentions = sorted((*one.prepared.mentions, *one.prepared.parts), key=lambda m: (m.start, m.end))
-    places = touched(pieces, [(m.start, m.end) for m in mentions])
+    places = touched(tokens, [(m.start, m.end) for m in mentions])
     first: dict[str, tuple[int, int]] = {}
     for mention, (begin, end) in zip(mentions, places, strict=True):
         stem = stemmed(one.document.content[mention.start : mention.end])
@@ -168,7 +168,7 @@ def _padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
 
 
 def open_bart(folder: Path) -> Any:
-    """The model of a folder.
+    """Load the BART of a folder.
 
     Raises:
         BundleIncompatible: It is not a BART in safetensors.
@@ -176,7 +176,7 @@ def open_bart(folder: Path) -> Any:
     try:
         family = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
     except (OSError, ValueError) as error:
-        raise BundleIncompatible(f"{folder} is no model: {error}.") from error
+        raise BundleIncompatible(f"{folder} is not a model: {error}.") from error
     if family != FAMILY:
         raise BundleIncompatible(
             f"The model in {folder} is of the kind '{family}'; only BART can write keyphrases.",

@@ -25,7 +25,7 @@ RANK = 5  # keyphrases that the dev score looks at
 class DualRanker(nn.Module):
     """The layers of equation 2 over vectors that do not change, and the weights of the clues.
 
-    Both layers begin alike, so that the first scores are those of similarity.
+    Both layers start equal, so that the first scores are those of similarity.
     """
 
     def __init__(self, dims: int, clues: int) -> None:
@@ -37,12 +37,12 @@ class DualRanker(nn.Module):
 
     def forward(self, vector: Tensor, phrases: Tensor, clues: Tensor) -> Tensor:
         """Scores of the candidates of one document: float [n], the cosine and what the clues add."""
-        asked = torch.tanh(self.document(vector))
+        query = torch.tanh(self.document(vector))
         given = torch.tanh(self.phrase(phrases))
-        return F.cosine_similarity(given, asked.unsqueeze(0), dim=-1) + clues @ self.clues
+        return F.cosine_similarity(given, query.unsqueeze(0), dim=-1) + clues @ self.clues
 
     def frozen(self, threshold: float) -> DualEncoder:
-        """As it is used."""
+        """The ranker for use."""
         parts = {
             "document": self.document.weight,
             "document_bias": self.document.bias,
@@ -67,7 +67,7 @@ class RankingStage:
 
     def __init__(self, examples: Sequence[Example], held_back: Sequence[Example], *, seed: int) -> None:
         self._examples = [one for one in examples if one.right.any() and not one.right.all()]
-        self._held_back = [one for one in held_back if one.gold]
+        self._held_back = [one for one in held_back if one.keyphrases]
         self._seed = seed
         if len(self._examples) < MIN_DOCUMENTS:
             raise NotEnoughData(
@@ -102,13 +102,13 @@ class RankingStage:
         found = []
         for one in self._held_back:
             best = np.argsort(-self._held_scores(one), kind="stable")[:RANK]
-            found.append(2 * int(one.right[best].sum()) / (RANK + one.gold))
+            found.append(2 * int(one.right[best].sum()) / (RANK + one.keyphrases))
         return float(np.mean(found)) if found else 0.0
 
     def threshold(self) -> float:
         """Mean of the thresholds that are best for each document held back (SimCKP, 5.4)."""
         best = [
-            best_threshold(self._held_scores(one), one.right, one.gold)
+            best_threshold(self._held_scores(one), one.right, one.keyphrases)
             for one in self._held_back
             if one.right.any()
         ]
@@ -128,16 +128,16 @@ class RankingStage:
         return found
 
 
-def best_threshold(scores: Floats, right: np.ndarray, gold: int) -> float:
+def best_threshold(scores: Floats, right: np.ndarray, total: int) -> float:
     """From which score on candidates are taken so that F1 of a document is highest.
 
     Args:
-        scores: float [n]. right: bool [n]. gold: Keyphrases that there are.
+        scores: float [n]. right: bool [n]. total: Number of keyphrases.
 
     Returns:
         The lowest score taken; of equally good ones the highest.
     """
     order = np.argsort(-scores, kind="stable")
     found = np.cumsum(right[order])
-    f1 = 2 * found / (np.arange(1, len(order) + 1) + gold)
+    f1 = 2 * found / (np.arange(1, len(order) + 1) + total)
     return float(scores[order[int(np.argmax(f1))]])

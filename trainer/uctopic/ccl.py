@@ -1,4 +1,4 @@
-"""Cluster-assisted contrastive learning, CCL (UCTopic, ACL 2022, 3.3): a collection's own clusters as lessons.
+"""Cluster-assisted contrastive learning, CCL (UCTopic, ACL 2022, 3.3): a collection's own clusters as pseudo-labels.
 
 In-batch negatives go wrong in a small collection: many rows of a batch are of one kind. CCL takes negatives from other
 clusters instead:
@@ -33,7 +33,7 @@ MIN_MENTIONS = 3_000
 MENTIONS_PER_SECOND = (
     40  # of a budget; a core encodes three times as many, so a third of the budget goes there
 )
-SURE = 0.2  # share of each cluster's mentions that get a pseudo-label; the paper tries .05, .1, .2 and .5
+LABELLED = 0.2  # share of each cluster's mentions that get a pseudo-label; the paper tries .05, .1, .2 and .5
 UNMASKED = 0.5  # of positives and negatives
 ANCHORS = 32  # of a batch
 ENCODED = 512  # views in one pass, when all mentions are encoded
@@ -128,7 +128,7 @@ class ClusterContrast:
         kept = np.zeros(len(rows), bool)
         for label in range(number):
             members = np.flatnonzero(means.labels_ == label)
-            kept[members[np.argsort(-near[members])[: max(2, round(SURE * len(members)))]]] = True
+            kept[members[np.argsort(-near[members])[: max(2, round(LABELLED * len(members)))]]] = True
         labels = agreed(np.asarray(self._mined.mentions[rows[kept], 0]), means.labels_[kept])
         return rows[kept], labels
 
@@ -145,12 +145,12 @@ class ClusterContrast:
 
 
 def clustered(budget: float) -> int:
-    """How many mentions are clustered at most, for a training of so many seconds (0 = no limit).
+    """Maximal number of clustered mentions, for a training within a budget in seconds (0 = no limit).
 
-    It depends on nothing else: a training that was killed must find the same clusters again.
+    It depends on the budget alone: a training that was killed must find the same clusters again.
     """
-    wanted = int(budget * MENTIONS_PER_SECOND) or MAX_MENTIONS
-    return min(max(wanted, MIN_MENTIONS), MAX_MENTIONS)
+    affordable = int(budget * MENTIONS_PER_SECOND) or MAX_MENTIONS
+    return min(max(affordable, MIN_MENTIONS), MAX_MENTIONS)
 
 
 def agreed(phrases: NDArray[np.integer], labels: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -2,9 +2,9 @@
 
 What differs from the paper, and why:
 
-- One pass over a window gives the vectors of all its mentions (mean over word pieces, layers of the bundle), instead
+- One pass over a window gives the vectors of all its mentions (mean over tokens, layers of the bundle), instead
   of one pass of LUKE for each mention: indexing has to be fast.
-- The positive may be the phrase standing alone, so that phrases can be searched without a context.
+- The positive may be the phrase without a context, so that phrases can be searched without a context.
 - No masked-language-model loss: the packaged encoder has no such head.
 - Document vectors are held where they were, those of queries too: they come from the same layers, and are good already.
 """
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.tokens import TokenizerFile
 from models.torch.network import Network
-from trainer.base.anchor import KEEP_WEIGHT, EmbeddingAnchor
+from trainer.base.anchor import EmbeddingAnchor
 from trainer.base.forward import embed
 from trainer.base.losses import different_phrases, info_nce
 from trainer.base.pairs import DEV_BATCHES, HELD_BACK, PairSampler
@@ -28,7 +28,7 @@ class UCTopic:
     """The recipe: pairs of mentions, and documents whose vectors should stay.
 
     Args:
-        documents: Word pieces of windows, special ones included, for holding document vectors; may be empty.
+        documents: Token ids of windows, special ones included, for holding document vectors; may be empty.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class UCTopic:
         self.network = network
         self._padding = words.padding
         self._pairs = pairs
-        self._keeper = EmbeddingAnchor(network, words.padding, documents, seed=seed)
+        self._anchor = EmbeddingAnchor(network, words.padding, documents, seed=seed)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """What may change."""
         return (p for p in self.network.parameters() if p.requires_grad)
 
     def loss(self, step: int) -> Tensor:
-        """InfoNCE over the pairs of this step, plus what holds the document vectors."""
+        """InfoNCE over the pairs of this step, plus the loss that holds the document vectors."""
         batch = self._pairs.batch(step)
         vectors = embed(self.network, [*batch.anchors, *batch.positives], self._padding)
         anchors, positives = vectors[: len(batch.anchors)], vectors[len(batch.anchors) :]
         allowed = different_phrases(batch.phrases).to(vectors.device)
-        return info_nce(anchors, positives, allowed) + KEEP_WEIGHT * self._keeper.loss(step)
+        return info_nce(anchors, positives, allowed) + self._anchor.loss(step)
 
     def score(self) -> float:
         """Share of held-back anchors whose positive is the nearest in its batch, less what documents have moved."""

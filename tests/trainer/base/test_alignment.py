@@ -32,7 +32,7 @@ def test_documents_that_were_turned_are_turned_back(bundle):
 def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
     read = []
 
-    def vectors(network, texts, padding, *told):
+    def vectors(network, texts, padding, *reported):
         read.append(len(texts))
         return torch.eye(32)[torch.arange(len(texts)) % 32]
 
@@ -44,12 +44,12 @@ def test_with_little_time_it_reads_fewer_texts(bundle, monkeypatch):
 
 
 def test_it_tells_how_far_it_is(bundle):
-    told = []
+    reported = []
     align_documents(
-        Network(bundle), Network(bundle), TEXTS, padding=0, progress=lambda *far: told.append(far)
+        Network(bundle), Network(bundle), TEXTS, padding=0, progress=lambda *far: reported.append(far)
     )
-    assert told[0] == ("settle", 32, 800)  # both networks read all texts
-    assert told[-1] == ("settle", 800, 800)
+    assert reported[0] == ("align", 32, 800)  # both networks read all texts
+    assert reported[-1] == ("align", 800, 800)
 
 
 def test_what_has_not_moved_stays(bundle):

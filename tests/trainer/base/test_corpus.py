@@ -87,5 +87,5 @@ def test_a_bad_line_is_named(tmp_path):
     path.write_text(
         '{"sentence": "Rome", "start": 0, "end": 4}\n{"sentence": "Rome", "start": 2, "end": 9}\n'
     )
-    with pytest.raises(InputError, match=r"spans\.jsonl:2: 2 to 9 is no part of the sentence"):
+    with pytest.raises(InputError, match=r"spans\.jsonl:2: 2 to 9 is not a part of the sentence"):
         list(given_mentions([path]))

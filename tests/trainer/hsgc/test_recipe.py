@@ -15,16 +15,16 @@ from models.encoder import WindowEncoder
 from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.hsgc import recipe as module
+from trainer.hsgc.options import HSGCOptions
 from trainer.hsgc.recipe import GlobalContrast
-from trainer.hsgc.train import HSGCOptions, holistic, train_documents
+from trainer.hsgc.train import holistic, train_hsgc
 
 KINDS = ["heat pump warm house", "cell membrane thin", "solid state battery safe"]
-ORDER = HSGCOptions("mine", clusters=3, steps=40, learning_rate=2e-3, threads=1)
+OPTIONS = HSGCOptions(name="mine", clusters=3, steps=40, eval_every=10, learning_rate=2e-3, threads=1)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("trainer.hsgc.train.EVAL_EVERY", 10)
     monkeypatch.setattr(module, "BATCH", 24)
     monkeypatch.setattr("trainer.hsgc.data.NEAREST", 2)
 
@@ -50,13 +50,13 @@ def apart(vectors):
     """Mean cosine inside of the kinds, less that between them."""
     kinds = np.arange(60) % 3
     same = kinds[:, None] == kinds[None, :]
-    likeness = vectors @ vectors.T
-    return likeness[same].mean() - likeness[~same].mean()
+    similarity = vectors @ vectors.T
+    return similarity[same].mean() - similarity[~same].mean()
 
 
 @pytest.mark.slow
 def test_it_learns_the_texts_by_heart(bundle, texts, tmp_path):
-    made = train_documents(bundle, [texts], ORDER, home=tmp_path / "home")
+    made = train_hsgc(bundle, replace(OPTIONS, corpus=(texts,)), home=tmp_path / "home")
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
     assert losses[-1] < losses[0] - 1
     assert made.pooling.document_layers == (1, 2)
@@ -68,18 +68,18 @@ def test_it_learns_the_texts_by_heart(bundle, texts, tmp_path):
 
 @pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(bundle, texts, tmp_path):
-    order = replace(ORDER, steps=30)
-    whole = train_documents(bundle, [texts], order, home=tmp_path / "whole")
+    options = replace(OPTIONS, corpus=(texts,), steps=30)
+    whole = train_hsgc(bundle, options, home=tmp_path / "whole")
 
     def stop(stage, done, total):
         if stage.startswith("train") and done == 17:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_documents(bundle, [texts], order, home=tmp_path / "killed", progress=stop)
-    again = train_documents(bundle, [texts], order, home=tmp_path / "killed")
+        train_hsgc(bundle, options, home=tmp_path / "killed", progress=stop)
+    again = train_hsgc(bundle, options, home=tmp_path / "killed")
     assert again.fingerprint == whole.fingerprint
-    other = train_documents(bundle, [texts], replace(order, seed=1), home=tmp_path / "whole")
+    other = train_hsgc(bundle, replace(options, seed=1), home=tmp_path / "whole")
     assert other.fingerprint != whole.fingerprint
 
 
@@ -122,4 +122,4 @@ def test_too_few_texts_are_refused(bundle, tmp_path):
     path = tmp_path / "few.jsonl"
     path.write_text('{"text": "the heat pump"}\n')
     with pytest.raises(NotEnoughData, match="There are 1 texts; 16 are needed"):
-        train_documents(bundle, [path], ORDER, home=tmp_path / "home")
+        train_hsgc(bundle, replace(OPTIONS, corpus=(path,)), home=tmp_path / "home")

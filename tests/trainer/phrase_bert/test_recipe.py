@@ -12,16 +12,18 @@ from models.registry import Registry
 from models.tokens import TokenizerFile
 from tests.models.conftest import encoder_of
 from trainer.base.corpus import given_mentions, mine
-from trainer.base.loop import TrainConfig
 from trainer.base.losses import triplet_by_distance
 from trainer.base.pairs import HELD_BACK
 from trainer.phrase_bert.data import TripletSampler, other_phrase
-from trainer.train import Sources, TrainingOptions, train_bundle
+from trainer.phrase_bert.options import PhraseBertOptions
+from trainer.phrase_bert.train import train_phrase_bert
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
 PAIRS = [("heat pump", "warm house"), ("cell membrane", "thin cell"), ("solid state battery", "safe battery")]
-CONFIG = TrainConfig(steps=60, learning_rate=5e-3, warmup=2, eval_every=20)
+OPTIONS = PhraseBertOptions(
+    name="mine", steps=60, learning_rate=5e-3, warmup=2, eval_every=20, licence="CC0 1.0", threads=1
+)
 
 
 @pytest.fixture
@@ -89,8 +91,7 @@ def test_without_special_tokens_in_the_mean(bundle, spans, tmp_path):
 
 
 def trained(bundle, spans, home, **more):
-    order = TrainingOptions("mine", CONFIG, recipe="phrase-bert", licence="CC0 1.0", threads=1)
-    return train_bundle(bundle, Sources(mentions=(spans,)), order, home=home, **more)
+    return train_phrase_bert(bundle, replace(OPTIONS, mentions=(spans,)), home=home, **more)
 
 
 @pytest.mark.slow
@@ -98,11 +99,11 @@ def test_it_learns_the_names_by_heart(bundle, spans, tmp_path):
     made = trained(bundle, spans, tmp_path / "home")
     assert made.scores["held_back"] > 0.9  # a coin finds half
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
-    assert len(losses) == CONFIG.steps
+    assert len(losses) == OPTIONS.steps
     assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
     names = encoder_of(made, "torch-fp32", tmp_path).encode_phrases([name for pair in PAIRS for name in pair])
-    likeness = names @ names.T - 2 * np.eye(6)
-    assert likeness.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4]  # each is nearest to its other name
+    similarity = names @ names.T - 2 * np.eye(6)
+    assert similarity.argmax(axis=1).tolist() == [1, 0, 3, 2, 5, 4]  # each is nearest to its other name
 
 
 @pytest.mark.slow
@@ -136,5 +137,5 @@ def test_killed_and_started_again_it_ends_the_same(bundle, spans, tmp_path):
 def test_texts_in_which_nothing_is_said_twice(bundle, tmp_path):
     path = tmp_path / "spans.jsonl"
     path.write_text(json.dumps({"sentence": "the heat pump is warm .", "start": 4, "end": 13}) + "\n")
-    with pytest.raises(NotEnoughData, match="0 pairs of phrases that say the same; 2 are needed"):
+    with pytest.raises(NotEnoughData, match="0 pairs of paraphrases; 2 are needed"):
         trained(bundle, path, tmp_path / "home")

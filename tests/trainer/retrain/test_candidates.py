@@ -1,4 +1,4 @@
-"""What the candidates are called; that they are trained is in tests/trainer/test_train.py."""
+"""What the candidates are called; that they are trained is in tests/trainer/uctopic/test_train.py."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def snapshot(tmp_path) -> Path:
 def names(tmp_path, monkeypatch, snapshot):
     """Names of the candidates that begin from a shipped bundle."""
 
-    def trained(base, sources, order, **_):
-        return replace(base, name=order.name)  # and with its fingerprint
+    def trained(base, options, **_):
+        return replace(base, name=options.name)  # and with its fingerprint
 
-    monkeypatch.setattr("trainer.retrain.candidates.train_bundle", trained)
+    monkeypatch.setattr("trainer.retrain.candidates.train_uctopic", trained)
 
     def found(live: str, wanted: Adaptation = WANTED) -> list[str]:
         bundles = candidates(
@@ -76,7 +76,7 @@ def test_what_has_been_made_is_not_trained_over(names, tmp_path, monkeypatch) ->
         folder = copytree(SHIPPED / "minilm-phrases", tmp_path / "bundles" / name)
         write_bundle(replace(read_bundle(folder), name=name), folder)
     monkeypatch.setattr(
-        "trainer.retrain.candidates.train_bundle", lambda *_, **__: pytest.fail("trained again")
+        "trainer.retrain.candidates.train_uctopic", lambda *_, **__: pytest.fail("trained again")
     )
     assert names("minilm-phrases") == made
 

@@ -22,7 +22,7 @@ OLD = Measured(
     documents=ROWS,
     mentions=ROWS,
     answers=ROWS,
-    likeness=0.2,
+    similarity=0.2,
 )
 BETTER = replace(OLD, context=OLD.context + np.float32(0.1))
 
@@ -47,7 +47,7 @@ def test_no_gain_is_refused_though_nothing_is_worse() -> None:
     report = judge(OLD, OLD)
     assert not report.accepted
     assert report.reasons == (
-        "Nothing is surely better (masked phrase found in another text: 0.375 before, 0.375 now; "
+        "No significant improvement (masked phrase found in another text: 0.375 before, 0.375 now; "
         "phrases named side by side are near: 0.850 before, 0.850 now).",
     )
 
@@ -55,11 +55,11 @@ def test_no_gain_is_refused_though_nothing_is_worse() -> None:
 def test_a_gain_that_chance_may_have_made_is_none() -> None:
     context = OLD.context.copy()
     context[0] += 0.5  # one of a hundred phrases
-    assert "surely" in reasons(replace(OLD, context=context))
+    assert "No significant improvement" in reasons(replace(OLD, context=context))
 
 
 def test_a_gain_that_is_sure_and_tiny_is_none() -> None:
-    assert "surely" in reasons(replace(OLD, context=OLD.context + np.float32(0.004)))
+    assert "No significant improvement" in reasons(replace(OLD, context=OLD.context + np.float32(0.004)))
 
 
 def test_either_gain_is_enough() -> None:
@@ -79,8 +79,8 @@ def test_either_gain_is_enough() -> None:
             "Topics are less coherent: 0.100, before 0.200; it must be 0.150 or more.",
         ),
         (
-            {"likeness": 0.95},
-            "Random phrases are more alike: 0.950, before 0.200; it must be 0.400 or less.",
+            {"similarity": 0.95},
+            "Random phrases are more similar: 0.950, before 0.200; it must be 0.400 or less.",
         ),
         (
             {"topic": np.array([0, 0, -1, -1])},
@@ -117,9 +117,9 @@ def test_each_limit_refuses_with_its_own_sentence(change: dict[str, object], sai
 
 
 def test_a_collapsed_space_is_the_first_reason() -> None:
-    report = judge(OLD, replace(BETTER, silhouette=0.3, likeness=0.99))
+    report = judge(OLD, replace(BETTER, silhouette=0.3, similarity=0.99))
     assert [reason.partition(":")[0] for reason in report.reasons] == [
-        "The space has collapsed, all phrases are alike",
+        "The space has collapsed, all phrases are similar",
         "Topics are less distinct",
     ]
 
@@ -137,7 +137,7 @@ def test_a_slower_encoder_is_refused() -> None:
 
 
 def labelled(measured: Measured, values: list[float]) -> Measured:
-    return replace(measured, gold={"labelled queries": np.array(values, np.float32)})
+    return replace(measured, labelled={"labelled queries": np.array(values, np.float32)})
 
 
 def test_labelled_examples_count_as_a_gain_and_as_a_loss() -> None:
@@ -168,7 +168,7 @@ def test_limits_are_the_callers() -> None:
 
 
 def test_the_first_reason_stands_for_all() -> None:
-    report = judge(OLD, replace(BETTER, silhouette=0.3, likeness=0.9))
+    report = judge(OLD, replace(BETTER, silhouette=0.3, similarity=0.9))
     assert report.summary == (
         "Topics are less distinct: 0.300, before 0.400; it must be 0.370 or more. And 1 more."
     )

@@ -88,7 +88,7 @@ def test_both_kinds_stand_in_one_file(tmp_path: Path, engine: LocalEngine) -> No
             '"mention" must mark one phrase with [[ and ]]; it marks 2.',
         ),
         ({"mention": "a [[whale]]"}, '"label" is missing. Found: mention.'),
-        ({"mention": "a [[whale]]", "label": "animal"}, "\"label\": no other phrase is 'animal'."),
+        ({"mention": "a [[whale]]", "label": "animal"}, "\"label\": no other phrase has the label 'animal'."),
     ],
 )
 def test_a_bad_line_is_named_and_the_rest_is_used(
@@ -108,7 +108,7 @@ def test_too_few_examples_of_a_kind_are_left_out(tmp_path: Path, engine: LocalEn
     found = read_ground_truth(path, engine, "auto")
     assert found.queries == ()
     assert len(found.mentions) == 2
-    assert found.problems == (f"{path}: 1 queries say too little, and are left out: 2 are needed.",)
+    assert found.problems == (f"{path}: 1 queries are too few, and are left out: 2 are needed.",)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -98,7 +98,9 @@ def test_vectors_that_are_no_numbers_are_refused(probe: Probe) -> None:
         def _mean(self, text: str) -> Floats:
             return np.full(self.dims, np.nan, np.float32)
 
-    with pytest.raises(LossDiverged, match=r"vectors of 'hash@.*' are no numbers: its training has diverged"):
+    with pytest.raises(
+        LossDiverged, match=r"vectors of 'hash@.*' are not numbers: its training has diverged"
+    ):
         measure(Diverged(), probe, topics=2, mask="[MASK]")
 
 
@@ -114,8 +116,8 @@ def test_speed_is_that_of_the_new_one_by_that_of_the_old(probe: Probe, monkeypat
 
 @pytest.mark.slow
 def test_a_collapsed_space_is_seen(probe: Probe) -> None:
-    assert measure(Blind(), probe, topics=2, mask="[MASK]").likeness == pytest.approx(1.0)
-    assert measure(Roomy(), probe, topics=2, mask="[MASK]").likeness < 0.7
+    assert measure(Blind(), probe, topics=2, mask="[MASK]").similarity == pytest.approx(1.0)
+    assert measure(Roomy(), probe, topics=2, mask="[MASK]").similarity < 0.7
 
 
 @pytest.mark.slow
@@ -127,13 +129,13 @@ def test_the_same_again_is_the_same(probe: Probe) -> None:
 
 
 def test_the_nearest_are_found_without_sorting_all() -> None:
-    likeness = np.random.default_rng(0).integers(0, 50, (1_500, 1_500)).astype(np.float32)  # with many ties
+    similarity = np.random.default_rng(0).integers(0, 50, (1_500, 1_500)).astype(np.float32)  # with many ties
     tracemalloc.start()
-    found = _nearest(likeness)
+    found = _nearest(similarity)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < likeness.nbytes / 2
-    assert (found == np.argsort(-likeness, axis=1, kind="stable")[:, :10]).all()
+    assert most < similarity.nbytes / 2
+    assert (found == np.argsort(-similarity, axis=1, kind="stable")[:, :10]).all()
     assert _nearest(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.4]], np.float32)).tolist() == [
         [1, 0, 2],
         [2, 0, 1],

@@ -42,7 +42,7 @@ def test_killed_it_goes_on_as_the_same_run_and_says_so(collection, trained, monk
     monkeypatch.setattr(Judge, "_measured", lambda *_: pytest.fail("the gate has answered that"))
     report = collection.retrain(RetrainOptions(), progress=lambda stage, *_: told.append(stage))
     assert (report.verdict, report.run, report.resumed) == ("swapped", stopped.id, True)
-    assert [stage for stage in told if stage.startswith("note: Goes on with the retrain of ")]
+    assert [stage for stage in told if stage.startswith("note: Resumes the retrain of ")]
     assert [run.state for run in collection.history()] == ["finished"]
 
 
@@ -72,7 +72,9 @@ def test_one_that_was_stopped_by_hand_says_so(collection, trained, monkeypatch):
     )
     with pytest.raises(KeyboardInterrupt):
         collection.retrain(RetrainOptions())
-    assert [(run.state, run.error) for run in collection.history()] == [("interrupted", "Stopped by hand.")]
+    assert [(run.state, run.error) for run in collection.history()] == [
+        ("interrupted", "Stopped by the user.")
+    ]
 
 
 def test_a_budget_that_was_enough_for_a_few_steps_is_told(collection, trained, monkeypatch):
@@ -113,18 +115,18 @@ def pausing(stage, done, total):
 def test_workers_do_it_in_slices_of_one_run(collection, trained):
     begun = collection.begin_retrain(RetrainOptions())
     assert begun.verdict == "paused"
-    first = collection.go_on_with_retrain(begun.run, progress=pausing)
+    first = collection.resume_retrain(begun.run, progress=pausing)
     assert (first.verdict, first.reason) == ("paused", "Stopped at mine.")
     (run,) = collection.history()
     assert (run.state, run.counts["reason"]) == ("running", "Stopped at mine.")
     with pytest.raises(CatalogError, match="Workers are at a retrain of 'main' since"):
         collection.retrain(RetrainOptions())
     assert collection.work().batches.documents == 0
-    last = collection.go_on_with_retrain(begun.run, progress=no_progress)
+    last = collection.resume_retrain(begun.run, progress=no_progress)
     assert (last.verdict, last.resumed) == ("swapped", True)
     assert [run.state for run in collection.history()] == ["finished"]
     assert trained == [45, 45]
-    assert collection.go_on_with_retrain(begun.run, progress=no_progress).judged == {}  # a late message
+    assert collection.resume_retrain(begun.run, progress=no_progress).judged == {}  # a late message
 
 
 def test_workers_have_nothing_to_begin_in_an_unchanged_collection(collection, no_better):
@@ -141,8 +143,8 @@ def test_what_is_away_is_waited_for_by_workers(collection, trained, monkeypatch,
         patch.setattr(Judge, "judge", lambda *_, **__: (_ for _ in ()).throw(away("gone")))
         for _ in range(5):  # which is no death of a worker
             with pytest.raises(away):
-                collection.go_on_with_retrain(run, progress=no_progress)
-    assert collection.go_on_with_retrain(run, progress=no_progress).verdict == "swapped"
+                collection.resume_retrain(run, progress=no_progress)
+    assert collection.resume_retrain(run, progress=no_progress).verdict == "swapped"
 
 
 @pytest.mark.slow
@@ -150,7 +152,7 @@ def test_who_keeps_the_collection_for_too_long_ends_it(collection, trained, monk
     run = collection.begin_retrain(RetrainOptions()).run
     monkeypatch.setattr("trainer.retrain.run.MAX_WAIT_S", 0.0)
     with collection.catalog.lock("main", "indexer index"), pytest.raises(CatalogError, match="indexer index"):
-        collection.go_on_with_retrain(run, progress=no_progress)
+        collection.resume_retrain(run, progress=no_progress)
     assert collection.catalog.run(run).state == "failed"
 
 
@@ -159,13 +161,13 @@ def test_a_catalog_that_goes_away_after_the_switch_costs_nothing(collection, tra
     run = collection.begin_retrain(RetrainOptions()).run
     with monkeypatch.context() as patch:
         for name in ("finish_run", "detach_run"):
-            patch.setattr(Retrainer, "_count_deaths", lambda *_: None)
+            patch.setattr(Retrainer, "_count_crashes", lambda *_: None)
             patch.setattr(Catalog, name, lambda *_: (_ for _ in ()).throw(CatalogError("gone")))
         with pytest.raises(CatalogError):
-            collection.go_on_with_retrain(run, progress=no_progress)
+            collection.resume_retrain(run, progress=no_progress)
     assert collection.catalog.run(run).state == "running"
     before = collection.catalog.generations("main")[1].fit
-    report = collection.go_on_with_retrain(run, progress=no_progress)
+    report = collection.resume_retrain(run, progress=no_progress)
     assert (report.verdict, report.generation, report.replaced) == ("swapped", 2, 1)
     assert (report.fit, report.replaced_fit) == (collection.catalog.live_fit("main").run, before)
     assert (trained, generations(collection)) == ([45], [(1, "kept"), (2, "live")])
@@ -178,7 +180,7 @@ def test_a_retrain_that_kills_its_workers_is_given_up(collection, trained, monke
         patch.setattr("trainer.retrain.run.Retrainer._work", lambda *_, **__: (_ for _ in ()).throw(Killed))
         for _ in range(3):
             with pytest.raises(Killed):
-                collection.go_on_with_retrain(run, progress=no_progress)
-    with pytest.raises(TrainingError, match="The worker died of it 3 times"):
-        collection.go_on_with_retrain(run, progress=no_progress)
+                collection.resume_retrain(run, progress=no_progress)
+    with pytest.raises(TrainingError, match="It has crashed its worker 3 times"):
+        collection.resume_retrain(run, progress=no_progress)
     assert [one.state for one in collection.history()] == ["failed"]

@@ -52,7 +52,7 @@ def test_a_better_encoder_takes_over_and_the_next_night_has_nothing_to_do(collec
 def test_an_open_collection_goes_on_from_what_is_live_by_now(collection, trained, monkeypatch, look_every):
     monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", look_every)
     assert collection.retrain(RetrainOptions()).bundle == BASE
-    with pytest.raises(QueryError, match=f"'{BASE}' is the encoder of 'main' already"):
+    with pytest.raises(QueryError, match=f"'{BASE}' is already the encoder of 'main'"):
         collection.retrain(RetrainOptions(candidate=BASE))
     assert collection.retrain(RetrainOptions(candidate="minilm-phrases", force=True)).replaced == 2
 
@@ -100,7 +100,7 @@ def test_it_does_not_wait_for_ever(collection, trained, monkeypatch):
 def test_an_encoder_that_is_not_better_is_refused_with_the_reason(collection, no_better):
     report = collection.retrain(RetrainOptions())
     assert report.verdict == "refused"
-    assert report.reason.startswith("Nothing is surely better")
+    assert report.reason.startswith("No significant improvement")
     assert generations(collection) == [(1, "live")]
     assert collection.retrain(RetrainOptions()).verdict == "nothing"
     assert collection.retrain(RetrainOptions(seed=1)).verdict == "refused"  # it was asked for something else
@@ -317,7 +317,7 @@ def test_a_candidate_may_lie_in_any_folder(collection, trained, tmp_path):
 
 
 def test_the_live_encoder_is_no_candidate(collection, trained):
-    with pytest.raises(QueryError, match="'minilm-phrases' is the encoder of 'main' already"):
+    with pytest.raises(QueryError, match="'minilm-phrases' is already the encoder of 'main'"):
         collection.retrain(RetrainOptions(candidate="minilm-phrases"))
 
 
@@ -326,11 +326,13 @@ def test_labelled_documents_are_not_learned_from_and_what_is_wrong_is_told(colle
     free = next(d for d in collection.engine.document_ids() if d not in probe)
     lines = [{"query": f"solar wind {n}", "documents": [free]} for n in range(10)]
     file = write(tmp_path / "gold.jsonl", [*lines, {"query": "x", "documents": []}])
-    report = collection.retrain(RetrainOptions(dry_run=True, gold=file))
+    report = collection.retrain(RetrainOptions(dry_run=True, ground_truth=file))
     assert trained == [45, 44]
     assert report.notes == [f'{file}:11: "documents" is empty; it must name what the query should find.']
     file.write_text(file.read_text() + json.dumps(lines[0]) + "\n")
-    assert collection.retrain(RetrainOptions(dry_run=True, gold=file)).run  # another file is another question
+    assert collection.retrain(
+        RetrainOptions(dry_run=True, ground_truth=file)
+    ).run  # another file is another question
 
 
 def probe_of(collection):

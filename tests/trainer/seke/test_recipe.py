@@ -6,16 +6,15 @@ import pytest
 import torch
 
 from models.weights import read_safetensors
-from trainer.base.loop import TrainConfig
 from trainer.base.losses import TEMPERATURE
+from trainer.seke.options import SEKEOptions
 from trainer.seke.recipe import joint
-from trainer.train import Sources, TrainingOptions, train_bundle
+from trainer.seke.train import train_seke
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
 PHRASES = ["heat pump", "cell membrane", "house", "solid state battery"]
-CONFIG = TrainConfig(steps=40, learning_rate=3e-3, warmup=2, eval_every=10)
-ORDER = TrainingOptions("mine", CONFIG, recipe="seke", threads=1)
+OPTIONS = SEKEOptions(name="mine", steps=40, learning_rate=3e-3, warmup=2, eval_every=10, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def test_phrases_together_by_hand():
 @pytest.fixture(scope="module")
 def whole(wide, texts, tmp_path_factory, small_training):
     """A bundle that was trained without a break."""
-    return train_bundle(wide, Sources(corpus=(texts,)), ORDER, home=tmp_path_factory.mktemp("whole"))
+    return train_seke(wide, replace(OPTIONS, corpus=(texts,)), home=tmp_path_factory.mktemp("whole"))
 
 
 def losses_of(bundle):
@@ -67,7 +66,7 @@ def test_it_learns_the_texts_by_heart(whole):
 
 @pytest.mark.slow
 def test_the_weights_alone_can_be_learned(wide, texts, tmp_path):
-    made = train_bundle(wide, Sources(corpus=(texts,)), replace(ORDER, whole=False), home=tmp_path)
+    made = train_seke(wide, replace(OPTIONS, corpus=(texts,), encoder=False), home=tmp_path)
     losses = losses_of(made)
     assert sum(losses[-10:]) < sum(losses[:10])
     names = read_safetensors(made.folder / "adapter.safetensors").keys()
@@ -76,13 +75,13 @@ def test_the_weights_alone_can_be_learned(wide, texts, tmp_path):
 
 @pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(whole, wide, texts, tmp_path):
-    order, sources = ORDER, Sources(corpus=(texts,))
+    options = replace(OPTIONS, corpus=(texts,))
 
     def stop(stage, done, total):
         if stage.startswith("train") and done == 25:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(wide, sources, order, home=tmp_path / "killed", progress=stop)
-    again = train_bundle(wide, sources, order, home=tmp_path / "killed")
+        train_seke(wide, options, home=tmp_path / "killed", progress=stop)
+    again = train_seke(wide, options, home=tmp_path / "killed")
     assert again.fingerprint == whole.fingerprint

@@ -19,7 +19,8 @@ from models.torch.generator import phrases_of, written
 from trainer.base.loop import TrainConfig, train
 from trainer.simckp.data import read_labelled
 from trainer.simckp.joint import CONTRAST, Joint, SpanScorer, open_bart
-from trainer.simckp.train import SimCKPOptions, train_simckp
+from trainer.simckp.options import SimCKPOptions
+from trainer.simckp.train import train_simckp
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 WORDS = [
@@ -127,10 +128,12 @@ def test_sequences_are_taken_apart():
 
 
 @pytest.mark.slow
-def test_a_bundle_carries_the_bart_and_writes_with_it(bundle, bart, data, tmp_path):
+def test_a_bundle_carries_the_bart_and_writes_with_it(bundle, bart, data, tmp_path, monkeypatch):
     home = tmp_path / "home"
-    order = SimCKPOptions("written", bart=bart, steps=20, tagger="shipped", threads=1)
-    made = train_simckp(bundle, lambda: pytest.fail("the base is not used"), [data], order, home=home)
+    options = SimCKPOptions(name="written", data=(data,), bart=bart, steps=20, tagger="shipped", threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("trainer.simckp.train.run_bundle", lambda *_, **__: pytest.fail("the base is not used"))
+        made = train_simckp(bundle, options, home=home)
     curve = json.loads((made.folder / "curve.json").read_text())
     assert [step["step"] for step in curve] == list(range(1, 61))  # three stages of 20
     assert Registry(home).get("written").base_folder == made.folder / "model"

@@ -16,10 +16,11 @@ from indexer.text.prepare import Preparer
 from models.load import load_encoder
 from models.ranker import VOCABULARY, read_ranker
 from trainer.simckp.data import read_labelled
+from trainer.simckp.options import SimCKPOptions
 from trainer.simckp.recipe import best_threshold
-from trainer.simckp.train import SimCKPOptions, train_simckp
+from trainer.simckp.train import train_simckp
 
-ORDER = SimCKPOptions("ranked", steps=100, tagger="shipped", threads=1)
+OPTIONS = SimCKPOptions(name="ranked", steps=100, tagger="shipped", threads=1, backend="onnx-fp32")
 WARM, COLD = "heat pump", "cell membrane"
 
 
@@ -59,7 +60,7 @@ def small(bundle, tmp_path):
 @pytest.mark.slow
 def test_it_learns_a_handful_by_heart_and_the_bundle_uses_it(small, data):
     bundle, home = small
-    made = train_simckp(bundle, lambda: encoder(bundle, home), [data], ORDER, home=home)
+    made = train_simckp(bundle, replace(OPTIONS, data=(data,)), home=home)
     losses = [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
     assert len(losses) == 200  # both stages
     assert losses[99] < 0.2 * losses[0]
@@ -84,20 +85,18 @@ def test_it_learns_a_handful_by_heart_and_the_bundle_uses_it(small, data):
 @pytest.mark.slow
 def test_a_killed_training_ends_as_one_that_was_not(small, data, tmp_path):
     bundle, home = small
-    whole = train_simckp(
-        bundle, lambda: encoder(bundle, home), [data], replace(ORDER, name="whole"), home=home
-    )
+    whole = train_simckp(bundle, replace(OPTIONS, data=(data,), name="whole"), home=home)
 
     def dies(stage, done, total):
         if stage.startswith("train absent") and done == 30:
             raise KeyboardInterrupt
 
-    order = replace(ORDER, name="torn")
+    options = replace(OPTIONS, data=(data,), name="torn")
     with pytest.raises(KeyboardInterrupt):
-        train_simckp(bundle, lambda: encoder(bundle, home), [data], order, home=home, progress=dies)
+        train_simckp(bundle, options, home=home, progress=dies)
     seen = []
     torn = train_simckp(
-        bundle, lambda: encoder(bundle, home), [data], order, home=home,
+        bundle, options, home=home,
         progress=lambda stage, done, total: seen.append(stage.split(":")[0]),
     )  # fmt: skip
     assert "train present" not in seen  # it had ended
@@ -105,14 +104,14 @@ def test_a_killed_training_ends_as_one_that_was_not(small, data, tmp_path):
         whole.folder / "adapter.safetensors"
     ).read_bytes()
     assert not list((home / "training").glob("torn-*"))
-    again = train_simckp(bundle, lambda: encoder(bundle, home), [data], order, home=home, progress=dies)
+    again = train_simckp(bundle, options, home=home, progress=dies)
     assert again.created == torn.created  # nothing is trained twice
 
 
 @pytest.mark.slow
 def test_a_ranker_without_its_vocabulary_is_refused(small, data):
     bundle, home = small
-    made = train_simckp(bundle, lambda: encoder(bundle, home), [data], replace(ORDER, steps=2), home=home)
+    made = train_simckp(bundle, replace(OPTIONS, data=(data,), steps=2), home=home)
     assert read_ranker(made).present.clues.shape == (len(CLUES),)
     (made.folder / VOCABULARY).unlink()
     with pytest.raises(BundleIncompatible, match="ranker of bundle 'ranked' is damaged"):
@@ -125,7 +124,7 @@ def test_too_few_documents_are_not_enough(small, data):
     few = data.with_name("few.jsonl")
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:4]))
     with pytest.raises(NotEnoughData, match="4 documents have a keyphrase"):
-        train_simckp(bundle, lambda: encoder(bundle, home), [few], ORDER, home=home)
+        train_simckp(bundle, replace(OPTIONS, data=(few,)), home=home)
 
 
 def test_titles_are_labels_where_there_are_no_others(tmp_path):

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from trainer.base.loop import TrainConfig
-from trainer.train import Sources, TrainingOptions, train_bundle
 from trainer.uctopic.ccl import agreed, clustered
+from trainer.uctopic.options import UCTopicOptions
+from trainer.uctopic.train import train_uctopic
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
@@ -21,8 +22,7 @@ def test_a_short_training_clusters_few_mentions():
     assert clustered(0.0) == clustered(7_200.0) == 20_000
 
 
-CONFIG = TrainConfig(steps=20, learning_rate=3e-3, warmup=2, eval_every=10)
-ORDER = TrainingOptions("mine", CONFIG, recipe="ccl", clusters=2, threads=1)
+OPTIONS = UCTopicOptions(name="mine", ccl=2, steps=20, learning_rate=3e-3, warmup=2, eval_every=10, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def spans(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(bundle, spans, tmp_path_factory, small_training):
     """A bundle that was trained without a break."""
-    return train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path_factory.mktemp("whole"))
+    return train_uctopic(bundle, replace(OPTIONS, mentions=(spans,)), home=tmp_path_factory.mktemp("whole"))
 
 
 def test_it_learns_from_clusters(whole):
@@ -57,6 +57,6 @@ def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_pat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "killed", progress=stop)
-    again = train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path / "killed")
+        train_uctopic(bundle, replace(OPTIONS, mentions=(spans,)), home=tmp_path / "killed", progress=stop)
+    again = train_uctopic(bundle, replace(OPTIONS, mentions=(spans,)), home=tmp_path / "killed")
     assert again.fingerprint == whole.fingerprint

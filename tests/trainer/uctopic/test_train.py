@@ -10,13 +10,9 @@ from indexer.protocols import Window
 from models.registry import Registry
 from tests.models.conftest import encoder_of
 from trainer.base.corpus import FoundPhrases, mine
-from trainer.base.loop import TrainConfig
-from trainer.train import (
-    Sources,
-    TrainingOptions,
-    shares,
-    train_bundle,
-)
+from trainer.base.sources import shares
+from trainer.uctopic.options import UCTopicOptions
+from trainer.uctopic.train import train_uctopic
 
 pytestmark = pytest.mark.usefixtures("small_training")
 
@@ -40,14 +36,13 @@ def spans(tmp_path_factory):
     return path
 
 
-CONFIG = TrainConfig(steps=40, learning_rate=8e-3, warmup=2, eval_every=10)
-ORDER = TrainingOptions("mine", CONFIG, threads=1)
+OPTIONS = UCTopicOptions(name="mine", steps=40, learning_rate=8e-3, warmup=2, eval_every=10, threads=1)
 
 
 @pytest.fixture(scope="module")
 def whole(bundle, spans, tmp_path_factory, small_training):
     """A bundle that was trained without a break."""
-    return train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path_factory.mktemp("whole"))
+    return train_uctopic(bundle, replace(OPTIONS, mentions=(spans,)), home=tmp_path_factory.mktemp("whole"))
 
 
 def test_it_learns_to_tell_a_masked_phrase_by_its_context(whole, bundle):
@@ -64,25 +59,24 @@ def test_it_learns_to_tell_a_masked_phrase_by_its_context(whole, bundle):
 @pytest.mark.slow
 def test_stopped_after_its_last_step_it_says_that_it_goes_on(bundle, spans, tmp_path):
     def stop(stage, done, total):
-        if stage == "settle":
+        if stage == "align":
             raise KeyboardInterrupt
 
     told = []
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(bundle, Sources(mentions=(spans,)), ORDER, home=tmp_path, progress=stop)
-    train_bundle(
+        train_uctopic(bundle, replace(OPTIONS, mentions=(spans,)), home=tmp_path, progress=stop)
+    train_uctopic(
         bundle,
-        Sources(mentions=(spans,)),
-        ORDER,
+        replace(OPTIONS, mentions=(spans,)),
         home=tmp_path,
         progress=lambda stage, *_: told.append(stage),
     )
-    assert "note: Goes on with a training whose 40 steps are made." in told
+    assert "note: Resumes a training whose 40 steps are complete." in told
 
 
 @pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_path):
-    order, sources = ORDER, Sources(mentions=(spans,))
+    options = replace(OPTIONS, mentions=(spans,))
 
     def stop(stage, done, total):
         if stage.startswith("train") and done == 25:
@@ -90,22 +84,22 @@ def test_killed_and_started_again_it_ends_the_same(whole, bundle, spans, tmp_pat
 
     told = []
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(bundle, sources, order, home=tmp_path / "killed", progress=stop)
-    again = train_bundle(
-        bundle, sources, order, home=tmp_path / "killed", progress=lambda stage, *_: told.append(stage)
+        train_uctopic(bundle, options, home=tmp_path / "killed", progress=stop)
+    again = train_uctopic(
+        bundle, options, home=tmp_path / "killed", progress=lambda stage, *_: told.append(stage)
     )
     assert again.fingerprint == whole.fingerprint
     notes = [stage for stage in told if stage.startswith("note")]
-    assert notes == ["note: Goes on with a training at step 26 of 40."]
+    assert notes == ["note: Resumes a training at step 26 of 40."]
     losses = [
         [step["loss"] for step in json.loads((b.folder / "curve.json").read_text())] for b in (whole, again)
     ]
     assert losses[0] == losses[1]
 
 
-def stages_of(bundle, sources, order, home, **more):
+def stages_of(bundle, options, home, **more):
     seen = []
-    train_bundle(bundle, sources, order, home=home, progress=lambda stage, *_: seen.append(stage), **more)
+    train_uctopic(bundle, options, home=home, progress=lambda stage, *_: seen.append(stage), **more)
     return seen
 
 
@@ -115,31 +109,31 @@ def test_a_training_that_ends_leaves_what_others_have_mined(bundle, spans, tmp_p
         if stage.startswith("train") and done == 2:
             raise KeyboardInterrupt
 
-    config, sources = replace(CONFIG, steps=4, eval_every=1), Sources(mentions=(spans,))
-    order, other = TrainingOptions("mine", config, threads=1), TrainingOptions("theirs", config, threads=1)
+    options = replace(OPTIONS, steps=4, eval_every=1, mentions=(spans,))
+    other = replace(options, name="theirs")
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(bundle, sources, order, home=tmp_path, progress=stop)
-    assert "tag" in stages_of(bundle, sources, other, tmp_path)
-    assert "tag" not in stages_of(bundle, sources, order, tmp_path)
+        train_uctopic(bundle, options, home=tmp_path, progress=stop)
+    assert "tag" in stages_of(bundle, other, tmp_path)
+    assert "tag" not in stages_of(bundle, options, tmp_path)
     assert not list((tmp_path / "training").iterdir())
 
 
 def test_two_trainings_may_share_what_is_mined(bundle, spans, tmp_path):
-    config, sources = replace(CONFIG, steps=1), Sources(mentions=(spans,))
-    order, other = TrainingOptions("mine", config, threads=1), TrainingOptions("theirs", config, threads=1)
+    options = replace(OPTIONS, steps=1, mentions=(spans,))
+    other = replace(options, name="theirs")
     shared = tmp_path / "mined"
-    assert "tag" in stages_of(bundle, sources, order, tmp_path / "home", mined=shared)
-    assert "tag" not in stages_of(bundle, sources, other, tmp_path / "home", mined=shared)
+    assert "tag" in stages_of(bundle, options, tmp_path / "home", mined=shared)
+    assert "tag" not in stages_of(bundle, other, tmp_path / "home", mined=shared)
 
 
 @pytest.mark.slow
 def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
     configure()
-    order, sources = TrainingOptions("mine", replace(CONFIG, steps=2), threads=1), Sources(mentions=(spans,))
-    train_bundle(bundle, sources, order, home=tmp_path / "few")
+    options = replace(OPTIONS, steps=2, mentions=(spans,))
+    train_uctopic(bundle, options, home=tmp_path / "few")
     assert "warning few_texts_to_learn_from texts=40" in capsys.readouterr().err
-    monkeypatch.setattr("trainer.train.FEW_TEXTS", 40)
-    train_bundle(bundle, sources, order, home=tmp_path / "enough")
+    monkeypatch.setattr("trainer.base.sources.FEW_TEXTS", 40)
+    train_uctopic(bundle, options, home=tmp_path / "enough")
     assert "few_texts" not in capsys.readouterr().err
 
 
@@ -147,22 +141,23 @@ def test_few_texts_are_a_warning(bundle, spans, tmp_path, capsys, monkeypatch):
 def test_documents_stay_nearer_than_they_would(bundle, spans, tmp_path, monkeypatch):
     windows = [Window(CONTEXTS["heat pump"].format("heat pump"), ((43, 52),))]
     before = encoder_of(bundle, "torch-fp32", tmp_path).encode(windows)[0].document
-    monkeypatch.setattr("trainer.train.align_documents", lambda *_, **__: None)  # which would bring both back
+    # Alignment would bring both back.
+    monkeypatch.setattr("trainer.base.phrase_training.align_documents", lambda *_, **__: None)
 
-    def likeness(weight):
-        monkeypatch.setattr("trainer.uctopic.recipe.KEEP_WEIGHT", weight)
-        order = TrainingOptions(f"kept-{weight:g}", CONFIG, threads=1)
-        made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
+    def similarity(weight):
+        monkeypatch.setattr("trainer.base.anchor.KEEP_WEIGHT", weight)
+        options = replace(OPTIONS, name=f"kept-{weight:g}", mentions=(spans,))
+        made = train_uctopic(bundle, options, home=tmp_path)
         return float(before @ encoder_of(made, "torch-fp32", tmp_path).encode(windows)[0].document)
 
-    assert likeness(10.0) > likeness(0.0) + 0.05
+    assert similarity(10.0) > similarity(0.0) + 0.05
 
 
 @pytest.mark.slow
 def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
     def losses(name):
-        order = TrainingOptions(name, replace(CONFIG, steps=5, learning_rate=1e-3), threads=1)
-        made = train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path / "home")
+        options = replace(OPTIONS, name=name, steps=5, learning_rate=1e-3, mentions=(spans,))
+        made = train_uctopic(bundle, options, home=tmp_path / "home")
         return [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
 
     whole = losses("float32")
@@ -179,31 +174,29 @@ def test_tagging_takes_no_more_processes_than_threads_are_allowed(bundle, tmp_pa
         seen.append(workers)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trainer.train.found_in", spy)
+    monkeypatch.setattr("trainer.base.sources.found_in", spy)
     text = tmp_path / "a.txt"
     text.write_text("The heat pump is warm.")
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(
-            bundle, Sources((text,)), TrainingOptions("mine", CONFIG, threads=3), home=tmp_path / "home"
-        )
+        train_uctopic(bundle, replace(OPTIONS, corpus=(text,), threads=3), home=tmp_path / "home")
     assert seen == [3]
 
 
 @pytest.mark.slow
 def test_what_was_trained_is_not_trained_again(bundle, spans, tmp_path):
-    def stages(order):
+    def stages(options):
         seen = []
-        train_bundle(bundle, sources, order, home=tmp_path, progress=lambda stage, *_: seen.append(stage))
+        train_uctopic(bundle, options, home=tmp_path, progress=lambda stage, *_: seen.append(stage))
         return seen
 
     other = tmp_path / "spans.jsonl"
     other.write_text(spans.read_text())
-    order, sources = TrainingOptions("mine", replace(CONFIG, steps=5), threads=1), Sources(mentions=(other,))
-    assert stages(order)
-    assert not stages(order)
-    assert stages(replace(order, config=replace(CONFIG, steps=6)))
+    options = replace(OPTIONS, steps=5, mentions=(other,))
+    assert stages(options)
+    assert not stages(options)
+    assert stages(replace(options, steps=6))
     other.write_text(spans.read_text() * 2)
-    assert stages(replace(order, config=replace(CONFIG, steps=6)))
+    assert stages(replace(options, steps=6))
 
 
 def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monkeypatch):
@@ -213,18 +206,18 @@ def test_mining_and_settling_count_for_the_budget(bundle, spans, tmp_path, monke
         seen.append(config.budget_s)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trainer.train.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("trainer.base.phrase_training.time.perf_counter", lambda: next(clock))
     monkeypatch.setattr("trainer.base.job.train", spy)
-    order = TrainingOptions("mine", replace(CONFIG, budget_s=250), threads=1)
+    options = replace(OPTIONS, budget=250.0, mentions=(spans,))
     with pytest.raises(KeyboardInterrupt):
-        train_bundle(bundle, Sources(mentions=(spans,)), order, home=tmp_path)
+        train_uctopic(bundle, options, home=tmp_path)
     assert seen == [112.5]  # 100 s are gone, and 15 % are kept for the end
 
 
-def test_half_of_the_lessons_are_the_targets_but_a_small_one_is_not_learned_by_heart(tmp_path, monkeypatch):
+def test_half_of_the_batches_are_the_targets_but_a_small_one_is_not_overfitted(tmp_path, monkeypatch):
     """Ten phrases that two texts have are seen five times: 50 pairs of the 96 of each step."""
 
-    monkeypatch.setattr("trainer.train.BATCH", 96)
+    monkeypatch.setattr("trainer.base.sources.BATCH", 96)
 
     def source(name, phrases):
         found = []
