@@ -110,7 +110,7 @@ class BatchOutcome:
 
 
 class Batches(Ledger, Runs, DeadLetters):
-    # -- making --------------------------------------------------------------------------------------------
+    # -- making ----------------------------------------------------------------------------------------------
 
     def cut(self, run: str, size: int, most: int) -> list[str]:
         """Cut the next batches of what is stored and not mined, ascending by id, until `most` are unfinished in all.
@@ -159,7 +159,7 @@ class Batches(Ledger, Runs, DeadLetters):
             connection.execute(insert(B), rows)
         return [row["id"] for row in rows]
 
-    # -- working -------------------------------------------------------------------------------------------
+    # -- working ---------------------------------------------------------------------------------------------
 
     def claim(self, id: str, state: BatchState, *, lease: float = LEASE) -> Claim | None:
         """Take a batch to work on it; None when it is not in this state, not due, or another one's.
@@ -290,7 +290,7 @@ class Batches(Ledger, Runs, DeadLetters):
             counts["bundle"] = outcome.bundle
         connection.execute(update(R).where(R.id == claim.run).values(counts=counts))
 
-    # -- looking after -------------------------------------------------------------------------------------
+    # -- looking after ---------------------------------------------------------------------------------------
 
     def waiting(self) -> list[WaitingBatches]:
         """The batches that could be worked on now and that nobody holds, those first that were not sent for longest."""

@@ -118,7 +118,7 @@ class Topics(Database):
                     waiting += _heirs(connection, collection, current)
         return live
 
-    # -- inside a transaction ------------------------------------------------------------------------------
+    # -- inside a transaction --------------------------------------------------------------------------------
 
     def _topic(self, connection: Connection, collection: str, id: str) -> TopicEntry:
         row = (

@@ -11,8 +11,8 @@ import sqlite3
 import numpy as np
 
 from indexer.engines.local.connections import Connections
+from indexer.engines.local.facets import column
 from indexer.engines.local.schema import TOPIC_FIELD
-from indexer.engines.local.values import column
 from indexer.engines.local.vectors import Vectors
 
 DEAD = 0.2  # share of dead rows at which a file is written anew: a scan pays for them, a rewrite costs a full copy

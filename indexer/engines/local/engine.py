@@ -21,21 +21,12 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.local import (
-    compaction,
-    document_rows,
-    mention_rows,
-    mined,
-    phrase_rows,
-    schema,
-    search,
-    topic_rows,
-)
+from indexer.engines.local import compaction, document_rows, phrase_rows, schema, search
 from indexer.engines.local.connections import Connection, Connections, translated
-from indexer.engines.local.row_ids import doc_numbers
-from indexer.engines.local.values import own_fields
+from indexer.engines.local.facets import own_fields
+from indexer.engines.local.schema import doc_numbers
+from indexer.engines.local.search import highlights
 from indexer.engines.local.vectors import Vectors, missing, unit
-from indexer.engines.local.words import highlights
 from indexer.records import (
     Document,
     MentionRow,
@@ -130,13 +121,13 @@ class LocalEngine:
 
     def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
         with self._connections.writing() as connection:
-            return mined.write(connection, self._vectors, rows)
+            return document_rows.write_mined(connection, self._vectors, rows)
 
     def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
         refused: list[Refused] = []
         for batch in batches(rows, 1_000):
             with self._connections.writing() as connection:
-                refused += mined.refine(connection, batch)
+                refused += document_rows.refine(connection, batch)
         return refused
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -147,12 +138,12 @@ class LocalEngine:
         for batch in batches(rows, 2_000):
             with self._connections.writing() as connection:
                 changed = self._still_changed(connection, [row.phrase_id for row in batch])
-                phrase_rows.write(connection, self._vectors, batch, changed)
+                phrase_rows.write_phrases(connection, self._vectors, batch, changed)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, 5_000):
             with self._connections.writing() as connection:
-                phrase_rows.delete(connection, batch, self._still_changed(connection, batch))
+                phrase_rows.delete_phrases(connection, batch, self._still_changed(connection, batch))
 
     def _still_changed(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> set[str]:
         """Phrases that may have been marked again after this object read their mentions."""
@@ -166,7 +157,7 @@ class LocalEngine:
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
-            topic_rows.write(connection, topics, self.dims)
+            phrase_rows.write_topics(connection, topics, self.dims)
 
     def catch_up(self) -> None:
         """Nothing to do: every snapshot has all that was written."""
@@ -218,7 +209,7 @@ class LocalEngine:
         with self._reading() as connection:
             docs = doc_numbers(connection, ids)
             found = dict(document_rows.read(connection, list(docs.values())))
-            extra = mined.of_docs(connection, list(docs.values()))
+            extra = document_rows.summaries(connection, list(docs.values()))
             matrix = self._vectors.rows(connection, "documents")
             stored = {}
             for id_, doc in docs.items():
@@ -244,7 +235,7 @@ class LocalEngine:
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
         with self._reading() as connection:
-            groups = list(mention_rows.of_documents(connection, self._vectors, document_ids))
+            groups = list(phrase_rows.mentions_of_documents(connection, self._vectors, document_ids))
         return [row for group in groups for row in group]
 
     def mentions_by_phrase(
@@ -256,23 +247,23 @@ class LocalEngine:
         while True:
             with self._reading() as connection:
                 if given is None:
-                    page = mention_rows.page_of_phrases(connection, last)
+                    page = phrase_rows.page_of_phrases(connection, last)
                 else:
-                    page = list(islice(given, mention_rows.PHRASES_AT_ONCE))
+                    page = list(islice(given, phrase_rows.PHRASES_AT_ONCE))
                 if not page:
                     return
                 self._note_read(connection, page)
-                groups = mention_rows.by_phrase(connection, self._vectors, page, limit)
+                groups = phrase_rows.mentions_by_phrase(connection, self._vectors, page, limit)
             yield from groups
             last = page[-1]
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
         with self._reading() as connection:
-            return mention_rows.frequencies(connection, phrase_ids)
+            return phrase_rows.document_frequencies(connection, phrase_ids)
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         with self._reading() as connection:
-            return phrase_rows.read(connection, self._vectors, ids)
+            return phrase_rows.read_phrases(connection, self._vectors, ids)
 
     def changed_phrases(self) -> Iterator[str]:
         last = -1
@@ -288,7 +279,7 @@ class LocalEngine:
         last = ""
         while True:
             with self._reading() as connection:
-                page = phrase_rows.page_of_ids(connection, last)
+                page = phrase_rows.page_of_phrase_ids(connection, last)
             if not page:
                 return
             yield from page
@@ -296,7 +287,7 @@ class LocalEngine:
 
     def topics(self) -> list[Topic]:
         with self._reading() as connection:
-            return topic_rows.read(connection)
+            return phrase_rows.read_topics(connection)
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         with self._reading() as connection:
@@ -323,7 +314,7 @@ class LocalEngine:
         self, filters: tuple[Filter, ...], *, limit: int = 10
     ) -> list[SignificantKeyphrase]:
         with self._reading() as connection:
-            return search.special(connection, filters, limit)
+            return search.significant_keyphrases(connection, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -1,38 +1,225 @@
-"""The codes of each document, kept for counting over many documents.
+"""Values that documents are filtered and counted by: topics, keyphrases and the user's fields.
 
-64 documents share a row, so that the codes of 20,000 documents are a few hundred rows to read, and numpy does the rest.
+Each value of a field has a code; its upper half is the field. `doc_values` maps codes to documents, for filters;
+`code_blocks` maps documents to codes, for counts. 64 documents share a row of `code_blocks`, so that the codes of
+20,000 documents are a few hundred rows to read, and numpy does the rest.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import MIN_DOCUMENTS, Counted, SignificantKeyphrase, jlh
+from indexer.engines.base import MAX_VALUE_LENGTH, MIN_DOCUMENTS, Counted, Filter, SignificantKeyphrase, jlh
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.row_ids import numbers
-from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD, TOPIC_FIELD
-from indexer.engines.local.values import Docs, column, meta_name
-from indexer.engines.values import bindable
+from indexer.engines.local.schema import (
+    ABSENT,
+    BLOCK_BITS,
+    FIELD_BITS,
+    KEYPHRASE,
+    KEYPHRASE_FIELD,
+    TOPIC,
+    TOPIC_FIELD,
+    json_array,
+    select,
+)
+from indexer.engines.values import Value, bindable, read_number, to_value
+from indexer.errors import QueryError
+from indexer.records import Keyphrase, MetaValue, TopicWeight
 
+Docs = NDArray[np.int64]
 Codes = NDArray[np.int64]
 Part = Literal["meta", "mined"]  # the user's fields; topics and keyphrases
+Mask = NDArray[np.bool_]  # by document row: may it be in the answer?
 
-_BLOCK = 1 << BLOCK_BITS
-_LENGTHS = struct.Struct(f"<{_BLOCK}I")
 _NUMBER = (1 << FIELD_BITS) - 1
 _MINED_END = (KEYPHRASE_FIELD + 1) << FIELD_BITS  # codes of topics and keyphrases are below, all others above
+_BLOCK = 1 << BLOCK_BITS
+_LENGTHS = struct.Struct(f"<{_BLOCK}I")
 _BLOCKS_AT_ONCE = 2_000  # bounds the memory of counting to some 30 MB
-_NAMES_AT_ONCE = 2_000  # more tied values than this are looked through in order of value instead
+_NAMES_AT_ONCE = 2_000  # above this many tied values, the values of the field are read in order instead
 
 
-# -- writing -------------------------------------------------------------------------------------------------
+def meta_name(field: str) -> str:
+    """Name in `fields`: the user may have a field called "topic" of his own."""
+    return field if field in (TOPIC, KEYPHRASE, ABSENT) else f"meta.{field}"
+
+
+def meta_values(meta: Mapping[str, MetaValue]) -> Iterator[tuple[str, Value]]:
+    """Each (field, value) of a document's own fields, lists taken apart."""
+    for field, content in meta.items():
+        for item in content if isinstance(content, list) else [content]:
+            value = to_value(item)
+            if value is not None and len(value.text) <= MAX_VALUE_LENGTH:
+                yield f"meta.{field}", value
+
+
+def mined_values(
+    keyphrases: Sequence[Keyphrase], topics: Sequence[TopicWeight]
+) -> Iterator[tuple[str, Value, float | None]]:
+    """Each (field, value, weight) that mining gives a document."""
+    for keyphrase in keyphrases:
+        if len(keyphrase.text) <= MAX_VALUE_LENGTH:
+            field = KEYPHRASE if keyphrase.present else ABSENT
+            yield field, Value(keyphrase.text.casefold(), keyphrase.text), None
+    for topic in topics:
+        yield TOPIC, Value(topic.topic_id, topic.topic_id), topic.weight
+
+
+class Dictionary:
+    """Codes of values, made when they are new. For one write transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._fields: dict[str, int] = {}
+        self._codes: dict[tuple[str, str], int] = {}
+
+    def learn(self, values: Iterable[tuple[str, Value]]) -> None:
+        """Find or make the codes of all these (field, value) at once."""
+        by_field: dict[str, dict[str, Value]] = {}
+        for field, value in values:
+            if (field, value.text) not in self._codes:
+                by_field.setdefault(field, {}).setdefault(value.text, value)
+        for field, wanted in by_field.items():
+            self._learn_field(field, wanted)
+
+    def code(self, field: str, value: Value) -> int:
+        """The code of a value that was learnt."""
+        return self._codes[field, value.text]
+
+    def _learn_field(self, name: str, wanted: dict[str, Value]) -> None:
+        field = self._field(name)
+        sql = "SELECT value, code, number IS NULL FROM facet_values WHERE field = ? AND value IN ({})"
+        for text, code, unnumbered in list(select(self._connection, sql, wanted, field)):
+            value = wanted.pop(text)
+            self._codes[name, text] = code
+            if unnumbered and value.number is not None:  # stood there as text before
+                self._connection.execute(
+                    "UPDATE facet_values SET number = ? WHERE code = ?", (value.number, code)
+                )
+        (last,) = self._connection.execute(
+            "SELECT coalesce(max(code), ?) FROM facet_values WHERE code BETWEEN ? AND ?",
+            (field << FIELD_BITS, field << FIELD_BITS, field << FIELD_BITS | _NUMBER),
+        ).fetchone()
+        new = [(code, field, *value) for code, value in enumerate(wanted.values(), last + 1)]
+        self._connection.executemany(
+            "INSERT INTO facet_values(code, field, value, shown, number) VALUES (?, ?, ?, ?, ?)", new
+        )
+        self._codes.update(((name, row[2]), row[0]) for row in new)
+
+    def _field(self, name: str) -> int:
+        field = self._fields.get(name)
+        if field is None:
+            self._connection.execute("INSERT OR IGNORE INTO fields(name) VALUES (?)", (name,))
+            row = self._connection.execute("SELECT field FROM fields WHERE name = ?", (name,)).fetchone()
+            field = self._fields[name] = int(row[0])
+        return field
+
+
+def own_fields(connection: sqlite3.Connection) -> list[str]:
+    """Names of the users' own fields that some document has."""
+    # Values that no document has any more stay in the dictionary until it is compacted.
+    names = connection.execute(
+        "SELECT name FROM fields f WHERE name LIKE 'meta.%' AND EXISTS (SELECT 1 FROM facet_values v "
+        "WHERE v.field = f.field AND EXISTS (SELECT 1 FROM doc_values d WHERE d.code = v.code)) ORDER BY name"
+    )
+    return [name.removeprefix("meta.") for (name,) in names]
+
+
+def topic_value(topic: str) -> tuple[str, Value]:
+    """A topic id as (field, value)."""
+    return TOPIC, Value(topic, topic)
+
+
+def topic_number(code: int) -> int:
+    """A topic as mentions refer to it."""
+    return code & _NUMBER
+
+
+# -- filters -------------------------------------------------------------------------------------------------
+
+
+def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask | None:
+    """Which documents the filters let through, as bool by row; None when there are no filters.
+
+    Rows without a document may be let through too: what is matched with the mask are documents.
+    """
+    if not filters:
+        return None
+    mask = everything(connection)
+    alternatives: dict[str, list[Filter]] = {}
+    for condition in filters:
+        if condition.operator == "=":
+            alternatives.setdefault(condition.field, []).append(condition)
+        else:
+            mask &= _met(connection, [condition], len(mask))
+    for conditions in alternatives.values():
+        mask &= _met(connection, conditions, len(mask))
+    return mask
+
+
+def everything(connection: sqlite3.Connection) -> Mask:
+    """A mask that lets all documents through."""
+    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
+    return np.ones(last + 1, np.bool_)
+
+
+def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) -> Mask:
+    """Documents that meet one of these conditions, all on the same field."""
+    met = np.zeros(size, np.bool_)
+    for condition in conditions:
+        items = condition.value if isinstance(condition.value, list) else [condition.value]
+        if condition.operator not in ("=", "!=") and (isinstance(condition.value, list) or len(items) != 1):
+            raise QueryError(f"'{condition.field} {condition.operator}' takes one value, not a list.")
+        for item in items:
+            sql, values = _condition(condition, item)
+            met[column(connection.execute(sql, values))] = True
+        if condition.operator == "!=":
+            met = ~met
+    return met
+
+
+def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
+    """SQL for the documents that have a value of the field equal to, below or above `item`.
+
+    A stored number compares as a number, everything else as text, whichever way the user wrote it:
+    ``year > 2019`` and ``year > "2019"`` mean the same.
+    """
+    value = to_value(item)
+    if value is None:
+        raise QueryError(f"'{condition.field}' cannot be compared with {item!r}.")
+    operator = "=" if condition.operator == "!=" else condition.operator
+    if operator not in ("=", "<", "<=", ">", ">="):
+        raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
+    text = value.text.casefold() if condition.field in (KEYPHRASE, ABSENT) else value.text
+    number = value.number if value.number is not None else read_number(value.text)
+    name = bindable(meta_name(condition.field))
+    parts = [f"v.value {operator} ? AND v.number IS NULL"]
+    values: list[Any] = [name, bindable(text)]
+    if operator == "=":
+        parts = ["v.value = ?"]
+    if number is not None:
+        parts.append(f"v.number {operator} ?")
+        values.append(number)
+    return (
+        "SELECT d.doc FROM fields f JOIN facet_values v ON v.field = f.field "
+        f"JOIN doc_values d ON d.code = v.code WHERE f.name = ? AND ({' OR '.join(parts)})",
+        values,
+    )
+
+
+def column(rows: Iterable[tuple[int]]) -> Docs:
+    """Rows of one number as an array."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)
+
+
+# -- codes of documents: writing -----------------------------------------------------------------------------
 
 
 def replace_codes(
@@ -68,7 +255,7 @@ def _read(connection: sqlite3.Connection, wanted: set[int]) -> dict[int, list[tu
     """Codes of the documents of some blocks."""
     sql = "SELECT block, lengths, codes FROM code_blocks WHERE block IN (SELECT value FROM json_each(?))"
     blocks = {}
-    for block, packed_lengths, packed_codes in connection.execute(sql, (numbers(wanted),)):
+    for block, packed_lengths, packed_codes in connection.execute(sql, (json_array(wanted),)):
         ends = list(accumulate(_LENGTHS.unpack(packed_lengths), initial=0))
         codes = struct.unpack(f"<{ends[-1]}q", packed_codes)
         blocks[block] = [codes[start:end] for start, end in pairwise(ends)]
@@ -80,7 +267,7 @@ def _packed(rows: Sequence[tuple[int, ...]]) -> tuple[bytes, bytes]:
     return _LENGTHS.pack(*map(len, rows)), struct.pack(f"<{len(codes)}q", *codes)
 
 
-# -- counting ------------------------------------------------------------------------------------------------
+# -- codes of documents: counting ----------------------------------------------------------------------------
 
 
 def count(
@@ -108,7 +295,9 @@ def _count(
     return answer
 
 
-def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[SignificantKeyphrase]:
+def significant_keyphrases(
+    connection: Connection, docs: Docs, mined: int, limit: int
+) -> list[SignificantKeyphrase]:
     """Keyphrases that are more frequent among these documents than among all that are mined.
 
     Args:
@@ -124,7 +313,7 @@ def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[
     }
     found = connection.execute(
         "SELECT code, shown, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
-        (numbers(KEYPHRASE_FIELD << FIELD_BITS | kind for kind, score in scores.items() if score),),
+        (json_array(KEYPHRASE_FIELD << FIELD_BITS | kind for kind, score in scores.items() if score),),
     )
     ranked = sorted(
         (-scores[kind], -int(here[kind]), value, shown, int(everywhere[kind]))
@@ -182,7 +371,7 @@ def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
     else:
         blocks = np.unique(docs >> BLOCK_BITS).tolist()
         cursor = connection.execute(
-            f"{sql} WHERE block IN (SELECT value FROM json_each(?))", (numbers(blocks),)
+            f"{sql} WHERE block IN (SELECT value FROM json_each(?))", (json_array(blocks),)
         )
         mask = np.zeros((blocks[-1] + 1) << BLOCK_BITS, np.bool_)
         mask[docs] = True
@@ -211,7 +400,7 @@ def _most_frequent(
         kinds = np.concatenate([sure, tied])
     found = connection.execute(
         "SELECT code, shown, number, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
-        (numbers(field << FIELD_BITS | number for number in kinds.tolist()),),
+        (json_array(field << FIELD_BITS | number for number in kinds.tolist()),),
     ).fetchall()
     ranked = sorted(
         ((int(counts[code & _NUMBER]), shown, number, value) for code, shown, number, value in found),
@@ -229,7 +418,7 @@ def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, si
         rows = connection.execute(
             "SELECT code FROM facet_values WHERE code IN (SELECT value FROM json_each(?)) "
             f"ORDER BY {order} LIMIT ?",
-            (numbers(field << FIELD_BITS | number for number in kinds.tolist()), size),
+            (json_array(field << FIELD_BITS | number for number in kinds.tolist()), size),
         )
         return column(rows) & _NUMBER
     # So many are tied that the first ones come soon when the field's values are gone through in order.

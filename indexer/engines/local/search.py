@@ -1,42 +1,40 @@
-"""Answering a search: rankings by words and by vector, and counts, all from one snapshot."""
+"""Rankings by words and by vector, counts and highlights, all from one snapshot."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import (
     MOSTLY,
+    Clause,
     Counted,
     Filter,
+    Fragment,
     Ranking,
     SearchAnswer,
     SearchRequest,
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.local import (
-    facets,
-    mention_rows,
-    phrase_rows,
-    values,
-    words,
-)
+from indexer.engines.fragments import marks_in, pieces, worth
+from indexer.engines.local import facets, phrase_rows
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.row_ids import doc_ids, numbers
-from indexer.engines.local.schema import TOPIC_FIELD
-from indexer.engines.local.values import Docs, Mask, column
+from indexer.engines.local.facets import Docs, Mask, column
+from indexer.engines.local.schema import TOPIC_FIELD, doc_ids, json_array, select, storable_ids
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
-from indexer.engines.values import bindable
+from indexer.engines.values import bindable, has_words, restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
 Scores = NDArray[np.float64]
 
+TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts as three in the text
 _FEW = 4_000  # documents looked up one by one rather than by reading the whole table
 
 
@@ -49,7 +47,7 @@ class Matches:
 
 
 def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
-    mask = values.allowed(connection, request.filters)
+    mask = facets.allowed(connection, request.filters)
     listed = request.words is not None or request.vector is None
     every = mask is None and request.words is None
     matches = None
@@ -79,54 +77,58 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
 
 def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
     """All documents that match."""
-    matches = _matches(connection, words, values.allowed(connection, conditions))
+    matches = _matches(connection, words, facets.allowed(connection, conditions))
     return _ranked(connection, matches, len(matches.docs))
 
 
-def special(connection: Connection, conditions: Sequence[Filter], limit: int) -> list[SignificantKeyphrase]:
+def significant_keyphrases(
+    connection: Connection, conditions: Sequence[Filter], limit: int
+) -> list[SignificantKeyphrase]:
     """Keyphrases that are more frequent among the mined documents under the filters than among all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
-    mask = values.allowed(connection, conditions)
-    return facets.special(connection, mined if mask is None else mined[mask[mined]], len(mined), limit)
+    mask = facets.allowed(connection, conditions)
+    return facets.significant_keyphrases(
+        connection, mined if mask is None else mined[mask[mined]], len(mined), limit
+    )
 
 
 def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter]]) -> list[Counted]:
     """How many documents there are in each part, and how many of them have each topic."""
     every = column(connection.execute("SELECT doc FROM documents"))
-    masks = [values.allowed(connection, conditions) for conditions in parts]
+    masks = [facets.allowed(connection, conditions) for conditions in parts]
     docs = [every if mask is None else every[mask[every]] for mask in masks]
     return facets.by_topic(connection, docs)
 
 
 def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:
     """All documents that match the words, or all there are; then the filters."""
-    expression = words.expression(query) if query else words.Expression("", "")
-    if expression.wanted:
+    parsed = fts_expression(query) if query else Expression("", "")
+    if parsed.wanted:
         rows = connection.execute(
-            f"SELECT rowid, -bm25(words, {words.TITLE_WEIGHT}, {words.TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
-            (query.absent if query else 0.0, expression.match),
+            f"SELECT rowid, -bm25(words, {TITLE_WEIGHT}, {TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
+            (query.absent if query else 0.0, parsed.match),
         ).fetchall()
         docs, scores = (
             (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.empty(0, int),) * 2
         )
         kept = mask[docs] if mask is not None else slice(None)
         return Matches(docs[kept], scores[kept])
-    if query and not expression.excluded:  # nothing but punctuation
+    if query and not parsed.excluded:  # nothing but punctuation
         return Matches(np.empty(0, np.int64))
     docs = column(connection.execute("SELECT doc FROM documents"))
-    if expression.excluded:
-        found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression.excluded,))
+    if parsed.excluded:
+        found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (parsed.excluded,))
         docs = np.setdiff1d(docs, column(found))
     return Matches(docs if mask is None else docs[mask[docs]])
 
 
 def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
     """The mask, without the documents that have a word which the query excludes."""
-    excluded = words.expression(query).excluded if query else ""
+    excluded = fts_expression(query).excluded if query else ""
     if not excluded:
         return mask
     if mask is None:
-        mask = values.everything(connection)
+        mask = facets.everything(connection)
     kept = mask.copy()
     kept[column(connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (excluded,)))] = False
     return kept
@@ -201,7 +203,7 @@ def _by_vector(
         owners.update(
             connection.execute(
                 "SELECT slot, doc FROM mined WHERE slot IN (SELECT value FROM json_each(?))",
-                (numbers(wanted.tolist()),),
+                (json_array(wanted.tolist()),),
             )
         )
         return owners
@@ -242,7 +244,7 @@ def _mined(connection: sqlite3.Connection, mask: Mask, *columns: str) -> list[Do
     sql = f"SELECT doc, {', '.join(columns)} FROM mined"
     if len(docs) <= _FEW:
         rows = connection.execute(
-            f"{sql} WHERE doc IN (SELECT value FROM json_each(?))", (numbers(docs.tolist()),)
+            f"{sql} WHERE doc IN (SELECT value FROM json_each(?))", (json_array(docs.tolist()),)
         )
     else:
         rows = connection.execute(sql)
@@ -267,7 +269,7 @@ def nearest_phrases(
     best = sorted(
         (-score, owners[slot]) for slot, score in zip(slots.tolist(), scores.tolist(), strict=True)
     )[:limit]
-    rows = phrase_rows.read(connection, vectors, [id_ for _, id_ in best])
+    rows = phrase_rows.read_phrases(connection, vectors, [id_ for _, id_ in best])
     return [(row, -score) for row, (score, _) in zip(rows, best, strict=True)]
 
 
@@ -279,7 +281,7 @@ def nearest_mentions(
     conditions: tuple[Filter, ...],
 ) -> list[tuple[MentionRow, float]]:
     _checked(query, vectors.dims)
-    mask = values.allowed(connection, conditions)
+    mask = facets.allowed(connection, conditions)
     slots = None
     if mask is not None:
         first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")
@@ -301,7 +303,7 @@ def nearest_mentions(
         return owners
 
     found, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
-    rows = mention_rows.by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
+    rows = phrase_rows.mentions_by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
     ranked = sorted(
         zip(rows, scores.tolist(), strict=True),
         key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id),
@@ -324,3 +326,82 @@ def _checked(query: Vector, dims: int) -> Vector:
             hint="Use the bundle that the collection was indexed with.",
         )
     return query
+
+
+# -- the query in the language of FTS5 -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A word query in the language of FTS5. `excluded` alone means: everything but these."""
+
+    wanted: str
+    excluded: str
+
+    @property
+    def match(self) -> str:
+        """For MATCH, when something is wanted."""
+        return f"({self.wanted}) NOT ({self.excluded})" if self.excluded else self.wanted
+
+
+def fts_expression(query: WordQuery) -> Expression:
+    """Translate a query. Every clause is quoted, so nothing that a user types is syntax.
+
+    Clauses that hold no letter or digit are left out. Clauses that must all match are joined by a space and
+    not by AND: so FTS5 too ignores a clause in which its tokenizer finds nothing.
+    """
+    wanted = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
+    excluded = [_quoted(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
+    joined = (" " if query.require_all else " OR ").join(wanted)
+    return Expression(joined if query.absent else _in_text(joined), _in_text(" OR ".join(excluded)))
+
+
+def _in_text(expression: str) -> str:
+    """Looked for in what people wrote, and not among absent keyphrases."""
+    return f"{{title text}} : ({expression})" if expression else ""
+
+
+def _quoted(clause: Clause) -> str:
+    text = bindable(clause.text).replace("\0", " ").replace('"', '""')
+    return f'"{text}" *' if clause.kind == "prefix" else f'"{text}"'
+
+
+# -- highlights ----------------------------------------------------------------------------------------------
+
+
+def highlights(
+    connection: sqlite3.Connection, query: WordQuery, ids: Sequence[str], limit: int
+) -> Mapping[str, tuple[Fragment, ...]]:
+    """Fragments of each document in which a wanted clause stands, at most `limit` each, best first."""
+    wanted = fts_expression(WordQuery(query.clauses, require_all=False)).wanted
+    if not wanted or limit <= 0:
+        return {}
+    sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
+    rows = list(select(connection, sql, storable_ids(ids)))
+    opening, closing = _unused_characters(text for row in rows for text in row[2:4])
+    answer: dict[str, tuple[Fragment, ...]] = {}
+    for doc, id_, title, text, nuls in rows:
+        marked = connection.execute(
+            "SELECT highlight(words, 0, ?, ?), highlight(words, 1, ?, ?) FROM words "
+            "WHERE words MATCH ? AND rowid = ?",
+            (opening, closing, opening, closing, wanted, doc),
+        ).fetchone()
+        if marked is None:
+            continue
+        originals = restored(title, text, nuls)
+        found = [
+            piece
+            for field, original, with_marks in zip(("title", "text"), originals, marked, strict=True)
+            for piece in pieces(field, original, marks_in(with_marks, opening, closing))
+        ]
+        found.sort(key=worth)
+        answer[id_] = tuple(found[:limit])
+    return {id_: answer[id_] for id_ in dict.fromkeys(ids) if id_ in answer}
+
+
+def _unused_characters(texts_: Iterable[str]) -> tuple[str, str]:
+    """Two private-use characters that stand in none of the texts: they can be told from text for certain."""
+    used = set().union(*map(set, texts_))
+    private = chain(range(0xE000, 0xF900), range(0xF0000, 0x10FFFE))
+    free = (chr(code) for code in private if chr(code) not in used)
+    return next(free), next(free)

@@ -126,7 +126,7 @@ def test_an_id_that_is_too_long_is_refused():
     assert rows.unstorable_document(document("é" * 257)) == "the id has 514 bytes, more than 512"
 
 
-# -- queries -----------------------------------------------------------------------------------------------
+# -- queries -------------------------------------------------------------------------------------------------
 
 
 def phrase_of(text: str, kind: str = "phrase") -> dict:
