@@ -163,4 +163,4 @@ def messages(state: BatchState, collection: str, batches: Iterable[str]) -> list
 
 def feed(catalog: Catalog, sender: Sender, run: str, collection: str, most: int) -> None:
     """Cut as many batches as there is room for, and send their messages."""
-    sender.send(catalog, messages("prepare", collection, catalog.cut(run, CHUNK, most)))
+    sender.send(catalog, messages("prepare", collection, catalog.create_batches(run, CHUNK, most)))

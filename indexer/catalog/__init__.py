@@ -6,6 +6,11 @@ and who is writing. `Catalog` is the only door; plain values and the records of 
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Self
+
+from indexer.catalog.batches import Batches
+from indexer.catalog.database import open_engine
 from indexer.catalog.entries import (
     BundleEntry,
     DeadLetter,
@@ -18,8 +23,8 @@ from indexer.catalog.entries import (
     TopicEntry,
     topic_id,
 )
+from indexer.catalog.generations import Bundles, GenerationSwitch
 from indexer.catalog.locks import Lock
-from indexer.catalog.repository import Catalog
 
 __all__ = [
     "BundleEntry",
@@ -35,3 +40,30 @@ __all__ = [
     "TopicEntry",
     "topic_id",
 ]
+
+
+class Catalog(Batches, GenerationSwitch, Bundles):
+    """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
+
+    Errors are CatalogError, and NotFound where one thing is asked for by name.
+    """
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open the database at an SQLAlchemy URL; make it, or bring its schema up to date, where needed.
+
+        Args:
+            url: ``sqlite:///FILE`` or ``postgresql+psycopg://USER:PASSWORD@HOST/DATABASE``.
+
+        Raises:
+            CatalogError: The database cannot be used, or a newer version of this program has written it.
+        """
+        return cls(open_engine(url))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

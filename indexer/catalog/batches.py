@@ -99,20 +99,20 @@ class BatchOutcome:
         bundle: What made the vectors.
         changed: To be mined again, because they have another text by now.
         missing: The engine does not have them.
-        letters: What could not be done.
+        failures: What could not be done.
     """
 
     hashes: Mapping[str, str]
     bundle: str
     changed: Sequence[str] = ()
     missing: Sequence[str] = ()
-    letters: Sequence[Failure] = ()
+    failures: Sequence[Failure] = ()
 
 
 class Batches(Ledger, Runs, DeadLetters):
     # -- making ----------------------------------------------------------------------------------------------
 
-    def cut(self, run: str, size: int, most: int) -> list[str]:
+    def create_batches(self, run: str, size: int, max_open: int) -> list[str]:
         """Cut the next batches of what is stored and not mined, ascending by id, until `most` are unfinished in all.
 
         Each document is offered once in a run. One with an open dead letter is not offered at all: it may kill its
@@ -127,11 +127,11 @@ class Batches(Ledger, Runs, DeadLetters):
             ).one()
             if row.state != "running":  # somebody has ended it since we looked
                 return []
-            room = most - connection.execute(select(func.count()).select_from(B)).scalar_one()
+            room = max_open - connection.execute(select(func.count()).select_from(B)).scalar_one()
             if room <= 0:
                 return []
-            taken = self._in_batches(connection, row.collection)
-            query = _uncut(row.collection, row.cut_to).order_by(D.id).limit(room * size + len(taken))
+            taken = self._batched_ids(connection, row.collection)
+            query = _unbatched(row.collection, row.cut_to).order_by(D.id).limit(room * size + len(taken))
             ids = [id_ for (id_,) in connection.execute(query) if id_ not in taken][: room * size]
             if ids:
                 connection.execute(update(R).where(R.id == run).values(cut_to=ids[-1]))
@@ -139,7 +139,7 @@ class Batches(Ledger, Runs, DeadLetters):
                 connection, row.collection, run, [ids[at : at + size] for at in range(0, len(ids), size)]
             )
 
-    def _in_batches(self, connection: Connection, collection: str) -> set[str]:
+    def _batched_ids(self, connection: Connection, collection: str) -> set[str]:
         rows = connection.execute(select(B.ids).where(B.collection == collection))
         return {id_ for (ids,) in rows for id_ in ids}
 
@@ -201,14 +201,14 @@ class Batches(Ledger, Runs, DeadLetters):
         candidates: Mapping[str, BundleCandidate],
         *,
         missing: Sequence[str] = (),
-        letters: Sequence[Failure] = (),
+        failures: Sequence[Failure] = (),
     ) -> bool:
         """End `prepare`: leave the candidates for `encode`. A batch without any is finished.
 
         Returns:
             Whether there is something to encode. False, too, when the batch is another one's by now.
         """
-        outcome = BatchOutcome({}, "", missing=missing, letters=letters)
+        outcome = BatchOutcome({}, "", missing=missing, failures=failures)
         with self._writing() as connection:
             if not candidates:
                 self._finish(connection, claim, outcome)
@@ -217,11 +217,11 @@ class Batches(Ledger, Runs, DeadLetters):
             values = {"state": "encode", "ids": list(candidates), "candidates": packed(candidates), **NEW}
             if connection.execute(statement.values(values)).rowcount == 0:
                 return False
-            self._settle(connection, claim, outcome, mined=0)
+            self._record_outcome(connection, claim, outcome, mined=0)
         return True
 
     def finish_batch(self, claim: Claim, outcome: BatchOutcome) -> list[str] | None:
-        """End `encode`: the batch goes, the ledger says what was mined, and dead letters are kept; all or nothing.
+        """End `encode`: the batch goes, the ledger says what was mined, and dead failures are kept; all or nothing.
 
         Returns:
             The new batch of what has to be mined again, if any; None when the batch is another one's by now.
@@ -247,7 +247,7 @@ class Batches(Ledger, Runs, DeadLetters):
             }
             connection.execute(statement.values(values))
 
-    def divide(self, claim: Claim) -> list[str]:
+    def split(self, claim: Claim) -> list[str]:
         """Make of a batch as many as it has documents, from the beginning, so that one of them cannot harm the others.
 
         Returns:
@@ -273,19 +273,21 @@ class Batches(Ledger, Runs, DeadLetters):
         if outcome.changed:
             again = ours.where(D.id.in_(outcome.changed))
             connection.execute(again.values(state="stored", updated_at=now()))
-        self._settle(connection, claim, outcome, mined=done)
+        self._record_outcome(connection, claim, outcome, mined=done)
         return self._add(
             connection, claim.collection, claim.run, [outcome.changed] if outcome.changed else []
         )
 
-    def _settle(self, connection: Connection, claim: Claim, outcome: BatchOutcome, *, mined: int) -> None:
+    def _record_outcome(
+        self, connection: Connection, claim: Claim, outcome: BatchOutcome, *, mined: int
+    ) -> None:
         """Forget what is missing, bury what failed, and add it all to what the run has done so far."""
         self._forget(connection, claim.collection, outcome.missing)
-        self._dead_letter(connection, claim.collection, outcome.letters)
+        self._dead_letter(connection, claim.collection, outcome.failures)
         row = connection.execute(select(R.counts).where(R.id == claim.run).with_for_update()).first()
         counts: dict[str, Any] = dict(row.counts) if row else {}
         counts["mined"] = counts.get("mined", 0) + mined
-        counts["failed"] = counts.get("failed", 0) + len(outcome.letters)
+        counts["failed"] = counts.get("failed", 0) + len(outcome.failures)
         if outcome.bundle:
             counts["bundle"] = outcome.bundle
         connection.execute(update(R).where(R.id == claim.run).values(counts=counts))
@@ -296,7 +298,11 @@ class Batches(Ledger, Runs, DeadLetters):
         """The batches that could be worked on now and that nobody holds, those first that were not sent for longest."""
         with self._reading() as connection:
             at = self._clock(connection)
-            rows = [row for row in connection.execute(_brief()) if _is_free(row, at) and _is_due(row, at)]
+            rows = [
+                row
+                for row in connection.execute(_without_candidates())
+                if _is_free(row, at) and _is_due(row, at)
+            ]
         rows.sort(key=lambda row: (row.sent_at is not None, row.sent_at or at, row.id))
         ages = [(at - row.sent_at).total_seconds() if row.sent_at else None for row in rows]
         return [
@@ -310,14 +316,14 @@ class Batches(Ledger, Runs, DeadLetters):
             at = self._clock(connection)
             connection.execute(update(B).where(B.id.in_(list(ids))).values(sent_at=at))
 
-    def is_through(self, run: str) -> bool:
+    def is_complete(self, run: str) -> bool:
         """Whether every document of a run has been worked on: no batch is left, and nothing is left to cut."""
         with self._reading() as connection:
             row = connection.execute(select(R.collection, R.cut_to).where(R.id == run)).one()
             batch = select(B.id).where(B.run == run).limit(1)
             left = (
                 connection.execute(batch).first()
-                or connection.execute(_uncut(row.collection, row.cut_to).limit(1)).first()
+                or connection.execute(_unbatched(row.collection, row.cut_to).limit(1)).first()
             )
         return left is None
 
@@ -335,22 +341,22 @@ class Batches(Ledger, Runs, DeadLetters):
             ids = [id_ for (id_,) in connection.execute(query)]
         return [self.run(id_) for id_ in ids]
 
-    def end_left_runs(self, collection: str) -> list[str]:
+    def end_abandoned_runs(self, collection: str) -> list[str]:
         """End the runs of workers that nobody works on, and drop their batches: whoever calls this does the rest itself.
 
         Returns:
             Their ids. Runs of which a worker has a batch in hand are left to the workers, and so are retrains.
         """
-        ended = [run.id for run in self.open_runs(collection) if self._end_left_run(run.id)]
+        ended = [run.id for run in self.open_runs(collection) if self._end_abandoned_run(run.id)]
         for id_ in ended:
             get_logger(__name__).info("run_taken_from_workers", run=id_)
         return ended
 
-    def _end_left_run(self, run: str) -> bool:
+    def _end_abandoned_run(self, run: str) -> bool:
         with self._writing() as connection:
             connection.execute(select(R.id).where(R.id == run).with_for_update())  # nobody cuts meanwhile
             at = self._clock(connection)
-            batches = connection.execute(_brief().where(B.run == run).with_for_update()).all()
+            batches = connection.execute(_without_candidates().where(B.run == run).with_for_update()).all()
             if not all(_is_free(row, at) for row in batches):
                 return False
             connection.execute(delete(B).where(B.run == run))
@@ -362,20 +368,20 @@ class Batches(Ledger, Runs, DeadLetters):
         """How much of a collection is on its way, and who works on it."""
         with self._reading() as connection:
             at = self._clock(connection)
-            rows = connection.execute(_brief().where(B.collection == collection)).all()
+            rows = connection.execute(_without_candidates().where(B.collection == collection)).all()
         held = [row for row in rows if not _is_free(row, at)]
         free = [row for row in rows if _is_free(row, at)]
         return Work(
             waiting={s: sum(r.state == s and _is_due(r, at) for r in free) for s in BATCH_STATES},
             held={s: sum(r.state == s for r in held) for s in BATCH_STATES},
-            put_off=sum(not _is_due(row, at) for row in free),
+            delayed=sum(not _is_due(row, at) for row in free),
             documents=sum(len(row.ids) for row in rows),
             holders=tuple(sorted({f"{row.host}:{row.pid}" for row in held})),
             problems=tuple(sorted({row.error for row in rows if row.error})),
         )
 
 
-def _uncut(collection: str, cut_to: str) -> Select[Any]:
+def _unbatched(collection: str, cut_to: str) -> Select[Any]:
     """Ids of the documents that a run has not cut yet."""
     dead = (
         select(L.row)
@@ -385,7 +391,7 @@ def _uncut(collection: str, cut_to: str) -> Select[Any]:
     return select(D.id).where(D.collection == collection, D.state == "stored", D.id > cut_to, ~dead.exists())
 
 
-def _brief() -> Select[Any]:
+def _without_candidates() -> Select[Any]:
     """All of a batch but its candidates."""
     return select(*(column for column in B.__table__.columns if column.name != "candidates"))
 

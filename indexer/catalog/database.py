@@ -11,12 +11,11 @@ import math
 import os
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
@@ -29,10 +28,8 @@ from indexer.log import masked
 
 VERSION_TABLE = "catalog_version"  # our own name: the database may hold another Alembic user's tables
 BUSY_SECONDS = 30  # how long a writer waits for another one
-CHUNK = 1000  # rows per transaction and ids per query
+BATCH = 1000  # rows per transaction and ids per query
 UPGRADE_LOCK = 0x1DE8_CA7A  # PostgreSQL's advisory lock: of two processes that open at once, one upgrades
-
-T = TypeVar("T")
 
 
 class Database:
@@ -72,12 +69,6 @@ class Database:
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
 
 
 def storable(message: str) -> str:

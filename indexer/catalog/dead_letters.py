@@ -8,22 +8,23 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select, text, update
 
-from indexer.catalog.database import Database, chunks, now, storable
+from indexer.catalog.database import BATCH, Database, now, storable
 from indexer.catalog.entries import MINING, STAGES, DeadLetter, Failure, Stage
 from indexer.catalog.ledger import Roots
 from indexer.catalog.tables import DeadLetterRow as L
+from indexer.common import batches
 
 COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L.last_at, L.row)
 
 
 class DeadLetters(Database):
-    def dead_letter(self, collection: str, letters: Iterable[Failure]) -> None:
+    def dead_letter(self, collection: str, failures: Iterable[Failure]) -> None:
         """Keep what could not be processed. The same failure again is one more attempt."""
-        for some in chunks(letters):
+        for some in batches(failures, BATCH):
             with self._writing() as connection:
                 self._dead_letter(connection, collection, some)
 
-    def _dead_letter(self, connection: Connection, collection: str, letters: Sequence[Failure]) -> None:
+    def _dead_letter(self, connection: Connection, collection: str, failures: Sequence[Failure]) -> None:
         statement = self._insert(L)
         statement = statement.on_conflict_do_update(
             index_elements=["collection", "source", "document_id", "stage"],
@@ -38,18 +39,16 @@ class DeadLetters(Database):
         rows = [
             {
                 "collection": collection,
-                "source": storable(letter.source),
-                "document_id": letter.document_id,
-                "stage": letter.stage,
-                "reason": storable(letter.reason),
+                "source": storable(failure.source),
+                "document_id": failure.document_id,
+                "stage": failure.stage,
+                "reason": storable(failure.reason),
                 "attempts": 1,
                 "first_at": at,
                 "last_at": at,
                 "resolved_at": None,
             }
-            for letter in sorted(
-                letters, key=lambda letter: (letter.source, letter.document_id, letter.stage)
-            )
+            for failure in sorted(failures, key=lambda one: (one.source, one.document_id, one.stage))
         ]
         if rows:
             connection.execute(statement, rows)
@@ -98,7 +97,7 @@ class DeadLetters(Database):
         if before is not None:
             conditions.append(L.last_at < before)
         closed = 0
-        for some in chunks(sorted(set(document_ids))):
+        for some in batches(sorted(set(document_ids)), BATCH):
             with self._writing() as connection:
                 statement = update(L).where(*conditions, L.document_id.in_(some))
                 closed += connection.execute(statement.values(resolved_at=now())).rowcount
@@ -115,7 +114,7 @@ class DeadLetters(Database):
         """
         open_ones = update(L).where(L.collection == collection, L.resolved_at.is_(None), L.stage.in_(stages))
         statements = (
-            [open_ones] if ids is None else [open_ones.where(L.row.in_(some)) for some in chunks(ids)]
+            [open_ones] if ids is None else [open_ones.where(L.row.in_(some)) for some in batches(ids, BATCH)]
         )
         closed = 0
         for statement in statements:
@@ -124,7 +123,7 @@ class DeadLetters(Database):
         return closed
 
     @contextmanager
-    def trying_again(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
+    def retrying(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
         """Close letters before a block that mines their documents again; those that it buries anew count on.
 
         Workers leave documents with an open letter alone. Letters of what could not be read or stored stay: nothing
@@ -138,9 +137,9 @@ class DeadLetters(Database):
         try:
             yield
         finally:
-            self._count_on(collection, mining)
+            self._add_attempts(collection, mining)
 
-    def _count_on(self, collection: str, before: Sequence[DeadLetter]) -> None:
+    def _add_attempts(self, collection: str, before: Sequence[DeadLetter]) -> None:
         statement = update(L).where(
             L.collection == collection,
             L.resolved_at.is_(None),
@@ -149,7 +148,7 @@ class DeadLetters(Database):
             L.stage == bindparam("its_stage"),
         )
         statement = statement.values(attempts=L.attempts + bindparam("tries"), first_at=bindparam("first"))
-        for some in chunks(before):
+        for some in batches(before, BATCH):
             rows = [
                 {
                     "its_source": letter.source,
@@ -170,7 +169,7 @@ class DeadLetters(Database):
         with self._reading() as connection:
             rows = connection.execute(select(L.row, L.source).where(*conditions)).all()
         closed = 0
-        for some in chunks(row.row for row in rows if row.source in roots):
+        for some in batches((row.row for row in rows if row.source in roots), BATCH):
             with self._writing() as connection:
                 statement = update(L).where(*conditions, L.row.in_(some))
                 closed += connection.execute(statement.values(resolved_at=now())).rowcount

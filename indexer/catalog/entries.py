@@ -177,7 +177,7 @@ class Work:
 
     Attributes:
         waiting, held: Batches by what has to be done next: those that nobody works on, and those that somebody does.
-        put_off: Batches that are not to be tried again yet.
+        delayed: Batches that are not to be tried again yet.
         documents: In all these batches.
         holders: HOST:PID of those who work.
         problems: Why batches were given back undone.
@@ -185,7 +185,7 @@ class Work:
 
     waiting: Mapping[BatchState, int]
     held: Mapping[BatchState, int]
-    put_off: int
+    delayed: int
     documents: int
     holders: tuple[str, ...]
     problems: tuple[str, ...]

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
-from indexer.catalog.database import CHUNK, Database, chunks, now, storable
+from indexer.catalog.database import BATCH, Database, now, storable
 from indexer.catalog.entries import DOCUMENT_STATES, DocumentState, LedgerEntry
 from indexer.catalog.tables import DocumentRow as D
+from indexer.common import batches
 
 COLUMNS = (D.id, D.content_hash, D.state, D.bundle, D.run, D.source, D.topic_fit)
 
@@ -20,7 +21,7 @@ class Ledger(Database):
         """What is known of these documents; unknown ones are left out."""
         found: dict[str, LedgerEntry] = {}
         with self._reading() as connection:
-            for some in chunks(ids):
+            for some in batches(ids, BATCH):
                 query = select(*COLUMNS).where(D.collection == collection, D.id.in_(some))
                 for row in connection.execute(query):
                     found[row.id] = LedgerEntry(*row)  # type: ignore[arg-type]  # the state is checked by the table
@@ -43,7 +44,7 @@ class Ledger(Database):
                 *("seen_run", "updated_at"),
             ),
         )
-        for some in chunks(entries):
+        for some in batches(entries, BATCH):
             at = now()
             by_id = {entry.id: entry for entry in some}
             rows = [
@@ -90,7 +91,7 @@ class Ledger(Database):
     def forget(self, collection: str, ids: Iterable[str]) -> int:
         """Remove these documents from the ledger. Returns how many there were."""
         removed = 0
-        for some in chunks(sorted(set(ids))):
+        for some in batches(sorted(set(ids)), BATCH):
             with self._writing() as connection:
                 removed += self._forget(connection, collection, some)
         return removed
@@ -197,7 +198,7 @@ class Ledger(Database):
     def _set(self, collection: str, ids: Iterable[str], **values: str) -> None:
         if not values:
             return
-        for some in chunks(sorted(set(ids))):
+        for some in batches(sorted(set(ids)), BATCH):
             statement = update(D).where(D.collection == collection, D.id.in_(some))
             with self._writing() as connection:
                 connection.execute(statement.values(**values, updated_at=now()))
@@ -207,7 +208,7 @@ class Ledger(Database):
     ) -> Iterator[tuple[str, str]]:
         """Id and a column by id, a page at a time: no transaction stays open while the caller works."""
         query = (
-            select(D.id, column).where(D.collection == collection, *conditions).order_by(D.id).limit(CHUNK)
+            select(D.id, column).where(D.collection == collection, *conditions).order_by(D.id).limit(BATCH)
         )
         last: str | None = None
         while True:
@@ -215,7 +216,7 @@ class Ledger(Database):
                 rows = connection.execute(query if last is None else query.where(D.id > last)).all()
             for row in rows:
                 yield row[0], row[1]
-            if len(rows) < CHUNK:
+            if len(rows) < BATCH:
                 return
             last = rows[-1].id
 

@@ -56,11 +56,11 @@ class Topics(Database):
         with self._reading() as connection:
             return self._topic(connection, collection, id)
 
-    def rename_topic(self, collection: str, id: str, label: str, *, by_hand: bool = True) -> TopicEntry:
+    def rename_topic(self, collection: str, id: str, label: str, *, locked: bool = True) -> TopicEntry:
         """Give a topic a name and return it. A name given by hand stays when topics are mined again.
 
         Args:
-            by_hand: False gives the naming back to the program.
+            locked: False lets the next fit name the topic again.
 
         Raises:
             NotFound: There is no such topic.
@@ -74,7 +74,7 @@ class Topics(Database):
             connection.execute(
                 update(T)
                 .where(T.collection == collection, T.id == id)
-                .values(label=name, label_locked=by_hand)
+                .values(label=name, label_locked=locked)
             )
             renamed = LineageEntry("", None, id, "renamed")
             connection.execute(insert(L), self._lineage_rows(connection, collection, [renamed]))
@@ -115,7 +115,7 @@ class Topics(Database):
                 if self._topic(connection, collection, current).state == "live":
                     live.append(current)
                 else:
-                    waiting += _heirs(connection, collection, current)
+                    waiting += _successors(connection, collection, current)
         return live
 
     # -- inside a transaction --------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class Topics(Database):
         ]
 
 
-def _heirs(connection: Connection, collection: str, id: str) -> list[str]:
+def _successors(connection: Connection, collection: str, id: str) -> list[str]:
     """What the newest run that says something of this topic made of it, best match first."""
     about = (L.collection == collection, L.old_id == id)
     newest = select(L.run).where(*about).order_by(L.row.desc()).limit(1).scalar_subquery()

@@ -60,7 +60,7 @@ class State(Reading):
         runs = self.catalog.open_runs(self.name)
         retrains = self.catalog.open_runs(self.name, retrains=True)
         batches = self.catalog.work(self.name)
-        finishing = any(self.catalog.is_through(run.id) for run in runs)
+        finishing = any(self.catalog.is_complete(run.id) for run in runs)
         finisher = self._holder(self.name) if finishing else ""
         idle: list[str] = [
             state for state, waiting in batches.waiting.items() if waiting and not batches.held[state]

@@ -253,7 +253,7 @@ class Engine(Protocol):
         """Whether another generation is live by now than the one that this was opened on."""
         ...
 
-    def patient(self) -> AbstractContextManager[None]:
+    def retrying(self) -> AbstractContextManager[None]:
         """Inside, requests wait some minutes for a server that is away: for runs, where nobody sits and waits."""
         ...
 

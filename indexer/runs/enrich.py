@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from indexer.catalog import Catalog
 from indexer.catalog.database import now
 from indexer.catalog.entries import TAKING_IN, DeadLetter, Failure, LedgerEntry
 from indexer.catalog.ledger import Roots
-from indexer.catalog.repository import Catalog
 from indexer.common import batches
 from indexer.errors import MappingMismatch, SettingsError
 from indexer.pipeline.run import MAX_PROBLEMS, Pipeline, RunReport
@@ -111,7 +111,7 @@ class Enricher:
 
     def all(self, report: EnrichReport, *, topics: str | int | None, refit: bool) -> None:
         """Bring all documents up to date."""
-        with self._catalog.trying_again(self._collection, self._letters()):
+        with self._catalog.retrying(self._collection, self._letters()):
             self._documents.refresh()
             scanned = (row for rows in self._documents.scan() for row in rows)
             start = now()

@@ -47,7 +47,7 @@ class CollectionFigures(Collector):
         yield _gauge("queue_messages", "Messages that no worker has taken yet.", "queue", name, queues)
         batches = status.work.batches
         waiting = {str(step): number for step, number in batches.waiting.items()} | {
-            "put off": batches.put_off
+            "put off": batches.delayed
         }
         yield _gauge("batches_waiting", "Batches of documents that nobody works on.", "step", name, waiting)
         yield _gauge(

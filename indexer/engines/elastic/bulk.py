@@ -11,13 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.errors import (
-    COME_BACK_LATER,
-    TOO_LARGE,
-    explained,
-    reason_of,
-)
+from indexer.engines.elastic.cluster import COME_BACK_LATER, TOO_LARGE, Cluster, explained, reason_of
 from indexer.errors import EngineUnavailable, SearchError, WriteRefused
 
 CHUNK_BYTES = 5_000_000  # of one request; servers take 100 MB, but work best on much less
@@ -138,14 +132,14 @@ def _encoded(action: Action) -> _Lines:
 
 def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[BulkFailure]:
     failures: list[BulkFailure] = []
-    patience = cluster.patience()
+    retry = cluster.retry_policy()
     waiting = list(chunk)
     while waiting:
         try:
             items = _post(cluster, waiting)
         except EngineUnavailable as error:
             error.facts["unwritten"] = len(waiting)
-            patience.spend(error)
+            retry.wait(error)
             continue
         except SearchError as error:
             if error.facts.get("status") != TOO_LARGE:
@@ -159,9 +153,9 @@ def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[BulkFailure]:
         failures += refused
         if problem is not None:
             if len(again) < len(waiting):
-                patience.progress()
+                retry.reset()
             problem.facts["unwritten"] = len(again)
-            patience.spend(problem)
+            retry.wait(problem)
         waiting = again
     return failures
 

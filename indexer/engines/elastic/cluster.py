@@ -1,25 +1,39 @@
-"""The connection: how it is made, and the one door through which every request goes."""
+"""The connection: how it is made, the one object that sends every request, and its errors as errors of this program."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from elasticsearch import Elasticsearch
+from elasticsearch import (
+    ApiError,
+    ConnectionError,
+    ConnectionTimeout,
+    Elasticsearch,
+    SSLError,
+    TransportError,
+    UnsupportedProductError,
+)
 
-from indexer.engines.elastic.errors import explained, translated
-from indexer.errors import EngineUnavailable, SearchError, SettingsError
+from indexer.errors import (
+    EngineForbidden,
+    EngineIncompatible,
+    EngineUnavailable,
+    MappingMismatch,
+    SearchError,
+    SettingsError,
+)
 from indexer.log import get_logger
 
+COME_BACK_LATER = {429, 502, 503, 504}
+TOO_LARGE = 413
 TIMEOUT = 60.0  # seconds for one request
-PATIENCE = (
-    180.0  # seconds that a write or a run waits for a server that is away or busy; a restart takes less
-)
+RETRY_S = 180.0  # how long a write or a run retries while the server is away or busy; a restart takes less
 MAX_PAUSE_S = 15.0  # seconds between two tries
 PORTS = {"http": 80, "https": 443}
 
@@ -106,23 +120,23 @@ class Cluster:
         client: Elasticsearch,
         where: str,
         *,
-        patience: float = PATIENCE,
+        retry_s: float = RETRY_S,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.client = client
         self.where = where
-        self._patience = patience
+        self._retry_s = retry_s
         self._pause = pause
-        self.is_patient = False
+        self.retries = False
 
     @contextmanager
-    def patient(self) -> Iterator[None]:
+    def retrying(self) -> Iterator[None]:
         """Inside, every request waits for a server that is away or busy: for runs, where nobody sits and waits."""
-        before, self.is_patient = self.is_patient, True
+        before, self.retries = self.retries, True
         try:
             yield
         finally:
-            self.is_patient = before
+            self.retries = before
 
     def once(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """The body of the answer to one request, which is made once."""
@@ -135,19 +149,19 @@ class Cluster:
 
     def tried(self, work: Callable[[], T]) -> T:
         """Do work that asks; again when the server is away or busy, if we are patient."""
-        return self._retry(work) if self.is_patient else work()
+        return self._retry(work) if self.retries else work()
 
     def _retry(self, work: Callable[[], T]) -> T:
-        patience = self.patience()
+        retry = self.retry_policy()
         while True:
             try:
                 return work()
             except EngineUnavailable as error:
-                patience.spend(error)
+                retry.wait(error)
 
-    def patience(self) -> RetryPolicy:
+    def retry_policy(self) -> RetryPolicy:
         """Patience for one piece of work."""
-        return RetryPolicy(self._patience, self._pause)
+        return RetryPolicy(self._retry_s, self._pause)
 
     def search(self, **parts: Any) -> Any:
         """The answer to one search; never one from a part of the shards only."""
@@ -191,14 +205,14 @@ class RetryPolicy:
     def __init__(self, seconds: float, pause: Callable[[float], None]) -> None:
         self._seconds = seconds
         self._pause = pause
-        self.progress()
+        self.reset()
 
-    def progress(self) -> None:
+    def reset(self) -> None:
         """Something was done: all patience is back."""
         self._left = self._seconds
         self._next = 0.5
 
-    def spend(self, error: EngineUnavailable) -> None:
+    def wait(self, error: EngineUnavailable) -> None:
         """Wait a while, or raise the error when the patience is at its end or waiting will not help."""
         if self._left <= 0 or error.facts.get("blocked") or error.facts.get("forgotten"):
             raise error
@@ -208,3 +222,120 @@ class RetryPolicy:
         self._left -= seconds
         self._next = min(2 * self._next, MAX_PAUSE_S)
         self._pause(seconds)
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turn errors of the client inside the block into ours.
+
+    Args:
+        where: The server's URL without a password, for the message.
+    """
+    try:
+        yield
+    except UnsupportedProductError as error:
+        raise EngineIncompatible(
+            f"What answers at {where} is not Elasticsearch.",
+            hint="OpenSearch is not supported. A proxy in between must pass the header X-Elastic-Product on.",
+        ) from error
+    except ApiError as error:
+        raise explained(where, error.meta.status, error.body) from error
+    except SSLError as error:
+        if "WRONG_VERSION_NUMBER" in error.message:
+            raise EngineUnavailable(
+                f"What answers at {where} does not speak TLS.",
+                hint="Is INDEXER_ENGINE to begin with http:// and not https://? Or is it another port?",
+            ) from error
+        raise EngineUnavailable(
+            f"The certificate of {where} cannot be trusted: {error.message}.",
+            hint="Name the certificate of the authority that signed it: INDEXER_CERTIFICATES=ca.crt",
+        ) from error
+    except ConnectionTimeout as error:
+        raise EngineUnavailable(
+            f"Elasticsearch at {where} did not answer in time.",
+            hint="It may be overloaded: look at its load, and try again.",
+        ) from error
+    except ConnectionError as error:
+        raise EngineUnavailable(
+            f"There is no answer from Elasticsearch at {where}: {error.message}.",
+            hint="Check INDEXER_ENGINE (http or https? which port?), and that the server is up.",
+        ) from error
+    except TransportError as error:
+        raise SearchError(f"The answer of {where} cannot be understood: {error.message}.") from error
+
+
+def explained(where: str, status: int, body: Any) -> SearchError:
+    """The error for an answer with this status and body."""
+    kind, reason = _cause(body)
+    if kind == "cluster_block_exception" or "disk usage exceeded" in reason:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} takes no writes: {reason}.",
+            hint="Most often the disk is full (flood-stage watermark): free some space; the block then goes by itself.",
+            status=status,
+            blocked=True,
+        )
+    if "media_type" in kind or "compatible-with" in reason or "Accept version must be" in reason:
+        return EngineIncompatible(
+            f"The installed Python client and the server at {where} do not understand each other: {reason}.",
+            hint="The client's major version must not be newer than the server's: pip install 'elasticsearch>=8.19,<9'",
+        )
+    if status == 401:
+        return EngineForbidden(
+            f"Elasticsearch at {where} does not accept the user and password, or the API key.",
+            hint="Set INDEXER_CREDENTIALS to user:password or an API key, or to @FILE with one of these in it.",
+        )
+    if "non-compliant" in reason:
+        return EngineForbidden(
+            f"The licence of Elasticsearch at {where} does not allow this: {reason}.",
+            hint="Nothing in this program needs more than the free Basic licence: please report this.",
+        )
+    if status == 403:
+        return EngineForbidden(
+            f"A privilege is missing at {where}: {reason}.",
+            hint="docs/elasticsearch.md lists the privileges that reading and writing need.",
+        )
+    if "No search context found" in reason:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} has forgotten what was being read: it was restarted, or the reader too slow.",
+            hint="Do it again.",
+            status=status,
+            forgotten=True,
+        )
+    if kind == "index_not_found_exception":
+        return MappingMismatch(
+            f"An index of the collection is missing at {where}: {reason}.",
+            hint="It was removed since the collection was opened. Index again: indexer index SOURCE",
+        )
+    if status in COME_BACK_LATER:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} is busy ({status}): {reason}.",
+            hint="Try again in a moment.",
+            status=status,
+        )
+    return SearchError(f"Elasticsearch at {where} refused the request ({status}): {reason}.", status=status)
+
+
+def reason_of(error: Any) -> str:
+    """The ``error`` of one item of an answer, in words."""
+    kind, reason = _cause({"error": error})
+    return f"{kind}: {reason}" if kind and kind not in reason else reason
+
+
+def _cause(body: Any) -> tuple[str, str]:
+    """Type and reason; of the innermost cause where there is one, because it names the value at fault."""
+    error = body.get("error") if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping):
+        return "", str(error or body or "no reason given")[:300].rstrip(".")
+    kind = str(error.get("type") or "")
+    roots = error.get("root_cause")
+    inner = error.get("caused_by") or (roots[0] if roots else None)
+    reasons = [str(error.get("reason") or kind)]
+    while isinstance(inner, Mapping):
+        reason = str(inner.get("reason") or "")
+        if reason and not any(reason in known for known in reasons):
+            reasons.append(reason)
+        inner = inner.get("caused_by")
+    return kind, "; ".join(reasons)[:600].rstrip(".")

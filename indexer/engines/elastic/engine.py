@@ -19,13 +19,12 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.elastic import mentions, rows, search, topics
+from indexer.engines.elastic import reading, rows, search, writing
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.change_marks import ChangeMarks
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.health import HealthProblem, problems
 from indexer.engines.elastic.indices import Names, index_state, prepare
-from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
+from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.values import bindable, unencodable
 from indexer.errors import SearchError, WriteRefused
@@ -84,7 +83,7 @@ class ElasticEngine:
         self.names = names or Names.of(prefix, collection)
         self.dims = dims
         self._cluster = cluster
-        self._standing = prepare(
+        self._state = prepare(
             cluster,
             self.names,
             dims,
@@ -127,15 +126,15 @@ class ElasticEngine:
         self._fresh.must(
             Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
         )
-        self._marks.settle(batch)
+        self._marks.clear(batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, PHRASES_AT_ONCE):
             self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in rows.usable(batch))
-            self._marks.settle(rows.usable(batch))
+            self._marks.clear(rows.usable(batch))
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
-        topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
+        writing.write_topics(self._cluster, self.names, self._fresh, topics_, self.dims)
 
     def catch_up(self) -> None:
         self._fresh.doubt(*self.names.all)
@@ -149,12 +148,10 @@ class ElasticEngine:
         return self._writer.has_lost_mentions()
 
     def superseded(self) -> bool:
-        return (
-            index_state(self._cluster, self.names.documents) != self._standing.indices[self.names.documents]
-        )
+        return index_state(self._cluster, self.names.documents) != self._state.indices[self.names.documents]
 
-    def patient(self) -> AbstractContextManager[None]:
-        return self._cluster.patient()
+    def retrying(self) -> AbstractContextManager[None]:
+        return self._cluster.retrying()
 
     def close(self) -> None:
         with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
@@ -168,7 +165,7 @@ class ElasticEngine:
     def _labels(self) -> dict[str, str]:
         """Topic id ► readable name."""
         self._fresh.refresh(self.names.topics)
-        return topics.labels(self._cluster, self.names)
+        return writing.topic_labels(self._cluster, self.names)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -226,7 +223,7 @@ class ElasticEngine:
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
         self._fresh.refresh(self.names.mentions)
-        return mentions.of_documents(self._cluster, self.names, document_ids)
+        return reading.mentions_of_documents(self._cluster, self.names, document_ids)
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
@@ -241,7 +238,7 @@ class ElasticEngine:
     def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
         # What others have written too: its mark may have been noted, and goes when the phrase is written.
         self._fresh.refresh_all(self.names.mentions)
-        yield from mentions.by_phrase(self._cluster, self.names, phrase_ids, limit)
+        yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit)
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
         self._fresh.refresh(self.names.documents)
@@ -277,18 +274,18 @@ class ElasticEngine:
 
     def topics(self) -> list[Topic]:
         self._fresh.refresh(self.names.topics)
-        return topics.read(self._cluster, self.names)
+        return writing.read_topics(self._cluster, self.names)
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         search.checked(centroid, self.dims)
         self._fresh.refresh(self.names.documents)
-        return search.of_topic(self._cluster, self.names, bindable(topic_id), centroid, limit, self._standing)
+        return search.of_topic(self._cluster, self.names, bindable(topic_id), centroid, limit, self._state)
 
     # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         self._fresh.refresh(self.names.documents)
-        return search.search(self._cluster, self.names, request, self.dims, self._standing)
+        return search.search(self._cluster, self.names, request, self.dims, self._state)
 
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
@@ -315,11 +312,11 @@ class ElasticEngine:
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.phrases)
-        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._standing)
+        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._state)
 
     def nearest_mentions(
         self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
     ) -> list[tuple[MentionRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.mentions, self.names.documents)
-        return mentions.nearest(self._cluster, self.names, vector, limit, filters, self._standing)
+        return search.nearest_mentions(self._cluster, self.names, vector, limit, filters, self._state)

@@ -9,8 +9,7 @@ from typing import Any
 
 from elasticsearch import BadRequestError
 
-from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.errors import translated
+from indexer.engines.elastic.cluster import Cluster, translated
 from indexer.errors import MappingMismatch, NotFound, SearchError, Superseded
 from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping

@@ -1,27 +1,30 @@
-"""Rows in and out: sent, made visible, read by id and as streams over a point in time."""
+"""Rows in and out: sent, made visible, read by id and as streams over a point in time; mentions and change marks."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from indexer.common import batches
+from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, require, send
-from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.errors import explained
-from indexer.engines.elastic.rows import Row, to_vector, usable
+from indexer.engines.elastic.cluster import Cluster, explained
+from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.rows import Choice, Row, to_vector, usable
 from indexer.errors import EngineUnavailable
-from indexer.records import Vector
+from indexer.records import MentionRow, Vector
 
 PAGE = 1_000
 IDS_AT_ONCE = 1_000
+DOCUMENTS_AT_ONCE = 250
+MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 KEEP_ALIVE = "5m"  # of a point in time; every page renews it
-NEVER_IN_SOURCE = [
-    "vector",
-    "centroid",
-]  # some servers leave vectors out of it: they are always asked for by name
+# Some servers leave vectors out of `_source`: they are always requested by field name.
+NEVER_IN_SOURCE = ["vector", "centroid"]
 
 
 class Freshness:
@@ -190,7 +193,7 @@ def stream(
                     track_total_hits=False,
                 )
             except EngineUnavailable as error:
-                if not (cluster.is_patient and error.facts.get("forgotten")):
+                if not (cluster.retries and error.facts.get("forgotten")):
                     raise
                 opened = snapshot()
                 continue
@@ -209,3 +212,117 @@ def _source(fields: Sequence[str] | None) -> Any:
     if fields is None:
         return {"excludes": NEVER_IN_SOURCE}
     return {"includes": list(fields)} if fields else False
+
+
+# -- change marks --------------------------------------------------------------------------------------------
+
+
+class ChangeMarks:
+    """The marks of one collection.
+
+    A phrase may be marked again after its mentions were read and before its row is written. That mark must stay, so
+    `settle` takes away only the one that stood when the mentions were read.
+    """
+
+    def __init__(self, cluster: Cluster, names: Names, fresh: Freshness) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._fresh = fresh
+        self._noted: dict[str, Guard | None] = {}  # phrase ► its mark before its mentions were read
+
+    def note(self, phrases: Iterable[str]) -> None:
+        """Remember the marks of phrases whose mentions are about to be read."""
+        wanted = list(phrases)
+        found = versions_by_id(self._cluster, self._names.changes, wanted, ["phrase_id"])
+        self._remember({phrase: found[phrase].guard if phrase in found else None for phrase in wanted})
+
+    def noted_before(self, groups: Iterable[list[MentionRow]]) -> Iterator[list[MentionRow]]:
+        """Groups of mentions in order of phrase, drawn after the marks of all phrases were looked at."""
+        everything: dict[str, Any] = {"match_all": {}}
+        hits = stream(
+            self._cluster, self._names.changes, everything, sort=["phrase_id"], fields=[], guards=True
+        )
+        with closing(hits):
+            mark = next(hits, None)
+            for group in groups:
+                phrase = group[0].phrase_id
+                while mark is not None and mark["_id"] < phrase:
+                    mark = next(hits, None)
+                self._remember({phrase: guard_of(mark) if mark and mark["_id"] == phrase else None})
+                yield group
+
+    def clear(self, phrases: Iterable[str]) -> None:
+        """Take away the marks of phrases whose rows were written or removed.
+
+        Of a phrase whose mentions were not read, the mark goes whenever it came.
+        """
+        actions = []
+        for phrase in phrases:
+            guard = self._noted.get(phrase)
+            if guard or phrase not in self._noted:
+                actions.append(Action("delete", self._names.changes, phrase, guard=guard))
+            self._noted.pop(phrase, None)
+        failures = self._fresh.send(actions)
+        require([failure for failure in failures if not failure.conflict], self._cluster.where)
+
+    def _remember(self, marks: Mapping[str, Guard | None]) -> None:
+        self._noted |= marks
+        for phrase in list(self._noted)[: max(0, len(self._noted) - MAX_NOTED)]:
+            del self._noted[phrase]
+
+
+# -- mentions ------------------------------------------------------------------------------------------------
+
+
+def mentions_of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) -> list[MentionRow]:
+    """By document in the order given, then by score."""
+    found: dict[str, list[MentionRow]] = {}
+    for some in batches(rows.usable(ids), DOCUMENTS_AT_ONCE):
+        query = {"terms": {"document_id": some}}
+        hits = stream(cluster, names.mentions, query, sort=["document_id", "phrase_id"], vector="vector")
+        for row in join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)):
+            found.setdefault(row.document_id, []).append(row)
+    for group in found.values():
+        group.sort(key=lambda row: (-row.score, row.phrase_id))
+    return [row for id_ in ids for row in found.get(id_, [])]
+
+
+def mentions_by_phrase(
+    cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int
+) -> Iterator[list[MentionRow]]:
+    """Groups in order of phrase id, of all when `ids` is None; at most `limit` rows of each carry their vector."""
+    query: dict[str, Any] = {"match_all": {}} if ids is None else {"terms": {"phrase_id": list(ids)}}
+    hits = stream(
+        cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vector="vector"
+    )
+    found = join_mentions(cluster, names, _limited(hits, limit))
+    for _, group in groupby(found, key=lambda row: row.phrase_id):
+        yield list(group)
+
+
+def _limited(hits: Iterable[Row], limit: int) -> Iterator[tuple[Row, Vector | None]]:
+    """Hits with their vectors, of each phrase the first `limit` only: the others are not worth reading."""
+    last, count = None, 0
+    for hit in hits:
+        phrase = hit["_source"]["phrase_id"]
+        count = count + 1 if phrase == last else 1
+        last = phrase
+        yield hit, vector_of(hit) if count <= limit else None
+
+
+def join_mentions(
+    cluster: Cluster, names: Names, hits: Iterable[tuple[Row, Vector | None]]
+) -> Iterator[MentionRow]:
+    """Rows of the mentions that their documents name."""
+    for some in batches(hits, PAGE):
+        choices = _choices(cluster, names, (hit["_source"]["document_id"] for hit, _ in some))
+        for hit, vector in some:
+            row = hit["_source"]
+            choice = choices.get(row["document_id"])
+            if choice and row["phrase_id"] in choice.topics:
+                yield rows.to_mention(row, choice, vector)
+
+
+def _choices(cluster: Cluster, names: Names, documents: Iterable[str]) -> dict[str, Choice]:
+    found = by_id(cluster, names.documents, list(documents), rows.CHOICE_FIELDS)
+    return {id_: rows.to_choice(row) for id_, row in found.items()}

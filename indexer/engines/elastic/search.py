@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 from indexer.common import batches
@@ -27,11 +29,12 @@ from indexer.engines.base import (
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import IndexState, Names
-from indexer.engines.elastic.reading import NEVER_IN_SOURCE, stream, vector_of
+from indexer.engines.elastic.reading import NEVER_IN_SOURCE, PAGE, join_mentions, stream, vector_of
+from indexer.engines.elastic.rows import Row
 from indexer.engines.fragments import marks_in, pieces, worth
 from indexer.engines.values import restored
 from indexer.errors import MappingMismatch
-from indexer.records import PhraseRow, Vector
+from indexer.records import MentionRow, PhraseRow, Vector
 
 DEEPEST = 10_000  # hits of one search, and candidates of one vector search: the server's own limits
 CANDIDATES = 200  # rows that a vector search looks at, at least, per shard
@@ -44,13 +47,14 @@ SPELT = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # 
 MAX_TOPICS = 1_000  # of a part; 65,536 numbers are all that one answer may hold
 MIN_SIGNIFICANT = 100  # special keyphrases that are asked for, at least
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
+MAX_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 Query = dict[str, Any]
 
 
 def search(
-    cluster: Cluster, names: Names, request: SearchRequest, dims: int, standing: IndexState
+    cluster: Cluster, names: Names, request: SearchRequest, dims: int, state: IndexState
 ) -> SearchAnswer:
     conditions = queries.of_filters(request.filters)
     limit = max(0, min(request.limit, DEEPEST))
@@ -77,7 +81,7 @@ def search(
         having = {"bool": {"filter": [*allowed, {"exists": {"field": "vector"}}]}}
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
         if nearest:
-            near = _nearest(request.vector, nearest, allowed, standing.vector_index)
+            near = _nearest(request.vector, nearest, allowed, state.vector_index)
             searches.append((names.documents, {**near, "_source": False}))
     answers = cluster.search_many(searches)
     words = meaning = None
@@ -88,7 +92,7 @@ def search(
         counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
-        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
+        hits = state.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
         best = [(-cosine(hit), hit["_id"]) for hit in hits]
         best.sort()
         meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
@@ -200,7 +204,7 @@ def cosine(hit: Query) -> float:
 
 
 def of_topic(
-    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, standing: IndexState
+    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, state: IndexState
 ) -> Ranking:
     """Documents that stand for a topic."""
     named = {"term": {"topic_weights.topic": topic_id}}
@@ -215,9 +219,9 @@ def of_topic(
         wanted = min(limit, total) - len(best)
         if wanted > 0:
             condition = weighing({"range": {"topic_weights.weight": {bound: MOSTLY}}})
-            near = _nearest(centroid, wanted, [condition], standing.vector_index)
+            near = _nearest(centroid, wanted, [condition], state.vector_index)
             answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
-            hits = standing.same(names.documents, answer["hits"]["hits"])
+            hits = state.same(names.documents, answer["hits"]["hits"])
             best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
     return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
@@ -232,9 +236,9 @@ def checked(vector: Vector, dims: int) -> None:
 
 
 def nearest_phrases(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, standing: IndexState
+    cluster: Cluster, names: Names, vector: Vector, limit: int, state: IndexState
 ) -> list[tuple[PhraseRow, float]]:
-    hits = near_rows(cluster, names.phrases, vector, limit, [], standing)
+    hits = near_rows(cluster, names.phrases, vector, limit, [], state)
     found = [
         (rows.to_phrase(hit["_source"], near), cosine(hit))
         for hit in hits
@@ -249,19 +253,67 @@ def near_rows(
     vector: Vector,
     limit: int,
     conditions: Sequence[Query],
-    standing: IndexState,
+    state: IndexState,
     *,
     vectors: bool = True,
 ) -> list[Query]:
     """The nearest rows of an index as the server gives them."""
     if limit <= 0:
         return []
-    body = _nearest(vector, limit, conditions, standing.vector_index) | {
+    body = _nearest(vector, limit, conditions, state.vector_index) | {
         "_source": {"excludes": NEVER_IN_SOURCE}
     }
     if vectors:
         body["fields"] = ["vector"]
-    return standing.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
+    return state.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
+
+
+def nearest_mentions(
+    cluster: Cluster,
+    names: Names,
+    vector: Vector,
+    limit: int,
+    filters: Sequence[Filter],
+    state: IndexState,
+) -> list[tuple[MentionRow, float]]:
+    """Mention rows by cosine. Filters on the user's fields are a part of the search, those on topics and keyphrases
+    become one by the ids of their documents."""
+    own = [condition for condition in filters if condition.field not in queries.OURS]
+    of_document = [condition for condition in filters if condition.field in queries.OURS]
+    conditions = queries.of_filters(own)
+    if of_document:
+        ids = _under(cluster, names, filters)
+        if len(ids) > MAX_JOINED:
+            # So many documents pass that enough of the nearest rows are theirs.
+            near = near_rows(cluster, names.mentions, vector, DEEPEST, conditions, state, vectors=False)
+            ids = _passing(cluster, names, near, filters, limit)
+        conditions = [*conditions, {"terms": {"document_id": ids}}]
+    hits = near_rows(cluster, names.mentions, vector, limit, conditions, state)
+    scores = {(hit["_source"]["document_id"], hit["_source"]["phrase_id"]): cosine(hit) for hit in hits}
+    found = list(join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)))
+    ranked = [(row, scores[row.document_id, row.phrase_id]) for row in found]
+    return sorted(ranked, key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id))
+
+
+def _under(cluster: Cluster, names: Names, filters: Sequence[Filter]) -> list[str]:
+    """Ids of the documents that filters let through, one more than `MAX_JOINED` at most."""
+    query = {"bool": {"filter": queries.of_filters(filters)}}
+    with closing(stream(cluster, names.documents, query, sort=["id"], fields=[], page=DEEPEST)) as hits:
+        return [hit["_id"] for hit in islice(hits, MAX_JOINED + 1)]
+
+
+def _passing(
+    cluster: Cluster, names: Names, hits: Sequence[Row], filters: Sequence[Filter], limit: int
+) -> list[str]:
+    """Documents of the nearest rows that filters let through; enough for `limit` rows, if there are."""
+    passing: list[str] = []
+    for some in batches(dict.fromkeys(hit["_source"]["document_id"] for hit in hits), PAGE):
+        query = {"bool": {"filter": [*queries.of_filters(filters), {"ids": {"values": some}}]}}
+        found = cluster.search(index=names.documents, query=query, size=len(some), source=False)
+        passing += [hit["_id"] for hit in found["hits"]["hits"]]
+        if len(passing) >= limit:
+            break
+    return passing
 
 
 # -- counts --------------------------------------------------------------------------------------------------

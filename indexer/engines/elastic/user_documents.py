@@ -15,7 +15,7 @@ from typing import Any
 
 from indexer.common import batches
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, send
-from indexer.engines.elastic.errors import explained
+from indexer.engines.elastic.cluster import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
@@ -249,7 +249,7 @@ class UserDocuments:
                 yield from self._pages_once(query, source, page, slices, preference)
                 return
             except EngineUnavailable as error:
-                if not (self.index.cluster.is_patient and error.facts.get("forgotten")):
+                if not (self.index.cluster.retries and error.facts.get("forgotten")):
                     raise
 
     def _pages_once(

@@ -1,27 +1,38 @@
-"""Writing documents and what was mined from them.
+"""Writing documents, what was mined from them, and topics.
 
-A document and its mentions are rows of several indices, and no server writes them in one step. The order makes up for
-that: first the note that phrases changed; then mentions that come, the document that names them, and mentions that it
-no longer names; of a document that goes, mentions first. Killed in between, the same call does the rest; mentions that
-no document names in the end are swept up by `compact`. The note is written again at the end: who consolidates phrases
-meanwhile may have read the rows too early, and taken the first note away.
+A document and its mentions are rows of several indices, and no server writes them in one step. The order compensates:
+first a change mark for each phrase; then the new mentions, the document that names them, and the removal of mentions that
+it no longer names. When a document is removed, its mentions go first. After a crash in between, the same call completes
+the work; mentions that no document names in the end are removed by `compact`. The change marks are written again at the
+end: a process that consolidates phrases concurrently may have read the rows too early and removed the first mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.reading import Freshness, Version, by_id, stream, versions_by_id
+from indexer.engines.elastic.reading import (
+    NEVER_IN_SOURCE,
+    Freshness,
+    Version,
+    by_id,
+    stream,
+    vector_of,
+    versions_by_id,
+)
 from indexer.engines.elastic.rows import Row, mention_id
-from indexer.engines.values import unstorable_mined
-from indexer.records import Document, MentionRow, MinedDocument, Refinement
+from indexer.engines.values import unencodable, unstorable_mined
+from indexer.errors import WriteRefused
+from indexer.records import Document, MentionRow, MinedDocument, Refinement, Topic
 
+TOPICS_PAGE = 10_000  # rows of one search; servers give no more
 NOT_MINED = "it has not been mined"
 MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle", "hash"]
 MISSING: tuple[str, Why] = (NO_DOCUMENT, "missing")
@@ -277,3 +288,63 @@ def _touched(row: MinedDocument, stored: Row) -> set[str]:
 
 def _new_only(row: MinedDocument, stored: Row) -> list[str]:
     return sorted(_phrases(row) - set(stored.get("phrase_ids", ())))
+
+
+# -- topics --------------------------------------------------------------------------------------------------
+
+
+def write_topics(
+    cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Topic], dims: int
+) -> None:
+    """Make these the topics of the collection, and give documents their new names."""
+    for topic in topics:
+        reason = rows.bad_vector(topic.centroid, dims) or unencodable(
+            "\n".join([topic.id, topic.label, *topic.phrases])
+        )
+        if reason:
+            raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
+    fresh.refresh(names.topics)
+    before = {hit["_id"] for hit in _rows(cluster, names)}
+    wanted = {topic.id: topic for topic in topics}
+    actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in wanted.items()]
+    actions += [Action("delete", names.topics, id_) for id_ in sorted(before - wanted.keys())]
+    fresh.must(actions)
+    _rename(cluster, names, fresh, {id_: topic.label for id_, topic in wanted.items()})
+
+
+def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[str, str]) -> None:
+    """Rewrite the readable names on documents where they are others."""
+    fresh.refresh(names.documents)
+    having = {"exists": {"field": "topics"}}
+    hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
+    fresh.must(
+        (
+            Action("update", names.documents, hit["_id"], {"topic_labels": wanted})
+            for hit in hits
+            if (wanted := rows.label_list(hit["_source"]["topics"], labels)) != hit["_source"]["topic_labels"]
+        ),
+    )
+
+
+def read_topics(cluster: Cluster, names: Names) -> list[Topic]:
+    """All topics, largest first."""
+    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names, vectors=True)]
+    topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
+    return sorted(topics, key=lambda topic: (-topic.size, topic.id))
+
+
+def topic_labels(cluster: Cluster, names: Names) -> dict[str, str]:
+    """Topic id ► readable name."""
+    return {hit["_id"]: hit["_source"]["label"] for hit in _rows(cluster, names)}
+
+
+def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]:
+    """There are never more topics than one search gives."""
+    answer = cluster.search(
+        index=names.topics,
+        size=TOPICS_PAGE,
+        source={"excludes": NEVER_IN_SOURCE},
+        fields=[{"field": "centroid"}] if vectors else None,
+        track_total_hits=False,
+    )
+    return list(answer["hits"]["hits"])

@@ -160,7 +160,9 @@ def write_mined(
         ],
     )
     _write_values(connection, {docs[row.id]: row for row in batch}, Dictionary(connection))
-    phrase_rows.insert_mentions(connection, {docs[row.id]: rows for row, rows in zip(batch, kept, strict=True)})
+    phrase_rows.insert_mentions(
+        connection, {docs[row.id]: rows for row, rows in zip(batch, kept, strict=True)}
+    )
     return refused
 
 

@@ -172,7 +172,7 @@ class LocalEngine:
     def superseded(self) -> bool:
         return self._live is not None and self._live() != self.path
 
-    def patient(self) -> AbstractContextManager[None]:
+    def retrying(self) -> AbstractContextManager[None]:
         return nullcontext()  # files are never away
 
     def close(self) -> None:

@@ -7,8 +7,7 @@ from traceback import format_exception
 
 import pytest
 
-from indexer.engines.elastic.cluster import Cluster, connect
-from indexer.engines.elastic.errors import explained
+from indexer.engines.elastic.cluster import Cluster, connect, explained
 from indexer.engines.elastic.health import problems_of_server
 from indexer.errors import (
     EngineForbidden,

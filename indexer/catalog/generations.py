@@ -1,20 +1,24 @@
-"""Which generation the catalog speaks of. Its documents, its fit and its topics change together, or not at all.
+"""The switch between generations in the catalog, and the bundles that the generations were mined with.
 
-The documents of the live generation stand in the ledger under the collection's own name, those of any other one under
-``NAME@NUMBER``: of one that is being made, and of one that was live and can be again.
+The documents of the live generation are in the ledger under the collection's name; those of any other generation are
+there under ``NAME@NUMBER``, whether it is being built or was live before.
 
-A switch needs two steps, because the engine's is one and the catalog's another. `plan_switch` writes down what the second
-will need, the engine switches, `turn` does it. Killed in between, the engine is ahead of the catalog: that can be seen.
+A switch takes two steps, because engine and catalog are two stores. `plan_switch` records what the second step needs, the
+engine switches, and `switch_generation` completes it: documents, fit and topics change in one transaction. After a crash
+in between, the engine is ahead of the catalog, which the next run detects and completes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 
 from sqlalchemy import Connection, delete, insert, literal, select, update
 
-from indexer.catalog.entries import GenerationEntry, LineageEntry, TopicEntry
+from indexer.catalog.database import Database, now
+from indexer.catalog.entries import BundleEntry, GenerationEntry, LineageEntry, TopicEntry
 from indexer.catalog.ledger import Ledger
+from indexer.catalog.tables import BundleRow
 from indexer.catalog.tables import DocumentRow as D
 from indexer.catalog.tables import FitRow as F
 from indexer.catalog.tables import GenerationRow as G
@@ -56,7 +60,7 @@ class GenerationSwitch(Ledger, Fits):
             connection.execute(self._insert(G).values(before).on_conflict_do_nothing())
             connection.execute(self._upsert(G, update=("fit", "run")), after)
 
-    def turn(
+    def switch_generation(
         self, collection: str, to: int, *, topics: Iterable[TopicEntry], lineage: Iterable[LineageEntry]
     ) -> None:
         """Make generation `to` the one that documents, fit and topics are of.
@@ -65,7 +69,7 @@ class GenerationSwitch(Ledger, Fits):
         the fit, are kept for the way back.
 
         Raises:
-            NotFound: No such turn was planned.
+            NotFound: No such switch was planned.
         """
         of_collection = G.collection == collection
         with self._writing() as connection:
@@ -99,3 +103,47 @@ class GenerationSwitch(Ledger, Fits):
         rows = select(literal(ledger), *columns).where(D.collection == collection)
         names = ["collection", *(column.name for column in columns)]
         connection.execute(insert(D).from_select(names, rows))
+
+
+class Bundles(Database):
+    def save_bundle(self, collection: str, bundle: BundleEntry) -> None:
+        """Write or overwrite what is known of a bundle; the time of the first writing stays."""
+        row = {
+            "collection": collection,
+            **{f.name: getattr(bundle, f.name) for f in fields(bundle)},
+            "scores": dict(bundle.scores),
+            "created_at": bundle.created_at or now(),
+        }
+        with self._writing() as connection:
+            connection.execute(
+                self._upsert(BundleRow, update=("fingerprint", "path", "parent", "scores")), row
+            )
+
+    def bundles(self, collection: str) -> list[BundleEntry]:
+        """Bundles, newest first."""
+        columns = [getattr(BundleRow, f.name) for f in fields(BundleEntry)]
+        query = (
+            select(*columns)
+            .where(BundleRow.collection == collection)
+            .order_by(BundleRow.created_at.desc(), BundleRow.name)
+        )
+        with self._reading() as connection:
+            return [BundleEntry(*row) for row in connection.execute(query)]
+
+    def keep_bundle_files(self, collection: str, name: str, files: bytes | None) -> None:
+        """Keep the files of a bundle that was saved, for machines that have not got it; None forgets them."""
+        this = update(BundleRow).where(BundleRow.collection == collection, BundleRow.name == name)
+        with self._writing() as connection:
+            connection.execute(this.values(files=files))
+
+    def bundle_files(self, name: str) -> bytes | None:
+        """The files of a bundle, of whatever collection; None where they were not kept."""
+        query = select(BundleRow.files).where(BundleRow.name == name, BundleRow.files.is_not(None)).limit(1)
+        with self._reading() as connection:
+            return connection.scalar(query)
+
+    def bundles_with_files(self, collection: str) -> set[str]:
+        """Names of the bundles whose files are kept."""
+        query = select(BundleRow.name).where(BundleRow.collection == collection, BundleRow.files.is_not(None))
+        with self._reading() as connection:
+            return set(connection.scalars(query))
