@@ -144,7 +144,9 @@ def program() -> str:
 
 def is_there(settings: Settings) -> bool:
     """Whether the collection of these settings has been made; makes nothing."""
-    return settings.engine != "local" or settings.collection_folder.exists()
+    from indexer.engines.registry import exists
+
+    return exists(settings)
 
 
 pass_app = click.make_pass_decorator(App, ensure=True)

@@ -191,8 +191,17 @@ class EngineInfo:
     description: str  # e.g. "local, SQLite 3.45.1"
 
 
+@dataclass(frozen=True)
+class HealthProblem:
+    """A problem of the engine for a person to act on. `fatal`: a run would fail."""
+
+    found: str
+    hint: str
+    fatal: bool
+
+
 class Engine(Protocol):
-    """Store and search one collection. Errors are `SearchError` and its children."""
+    """Store and search one collection. Errors are `SearchError` and its subclasses."""
 
     dims: int  # of the vectors
 
@@ -262,6 +271,15 @@ class Engine(Protocol):
     # -- reading ---------------------------------------------------------------------------------------------
 
     def info(self) -> EngineInfo: ...
+
+    def problems(self, *, full: bool = False) -> list[HealthProblem]:
+        """Return what keeps this collection from being written or read; empty when nothing is known.
+
+        Args:
+            full: For `indexer doctor`, also look for problems that take many requests to find. Without it, each
+                request has a timeout of a few seconds, and a server that does not answer is one of the problems.
+        """
+        ...
 
     def fields(self) -> list[str]:
         """Names of the users' own fields, which filters and facets may name; sorted."""

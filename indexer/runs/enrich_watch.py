@@ -10,9 +10,10 @@ from typing import Any
 from indexer.catalog import Catalog
 from indexer.catalog.locks import Lock, watching
 from indexer.engines.base import Engine
+from indexer.engines.elastic import connect_to
 from indexer.engines.elastic.user_documents import UserDocuments, UserRow
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
-from indexer.engines.registry import connected, open_generations
+from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError, EngineUnavailable, Superseded
 from indexer.log import get_logger
 from indexer.pipeline.next_generation import building, complete_switch, remove_generation
@@ -161,7 +162,7 @@ class Enriching:
     @contextmanager
     def _documents(self) -> Iterator[UserDocuments]:
         must_be_elastic(self._settings)
-        with closing(connected(self._settings)) as cluster:
+        with closing(connect_to(self._settings)) as cluster:
             opened = UserIndex.open(cluster, self._index, self._options)
             yield UserDocuments(opened, self._options, self._settings.max_document_bytes)
 

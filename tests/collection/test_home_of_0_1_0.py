@@ -53,7 +53,9 @@ def test_a_label_that_a_user_set_is_locked(collection):
 def test_its_status_and_history_are_there(collection):
     status = collection.status()
     assert (status.engine.documents, status.engine.mentions, status.topics) == (8, 56, 3)
-    assert [(run.kind, run.state) for run in collection.catalog.runs(collection.name)] == [("index", "finished")]
+    assert [(run.kind, run.state) for run in collection.catalog.runs(collection.name)] == [
+        ("index", "finished")
+    ]
     assert [entry.kind for entry in collection.catalog.lineage(collection.name, "t-000002")] == [
         "born",
         "renamed",

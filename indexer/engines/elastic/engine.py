@@ -12,6 +12,7 @@ from indexer.engines.base import (
     EngineInfo,
     Filter,
     Fragment,
+    HealthProblem,
     Ranking,
     Refused,
     SearchAnswer,
@@ -19,10 +20,9 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.elastic import reading, rows, search, writing
+from indexer.engines.elastic import health, reading, rows, search, writing
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.health import HealthProblem, problems
 from indexer.engines.elastic.indices import Names, index_state, prepare
 from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
@@ -158,10 +158,6 @@ class ElasticEngine:
             self._fresh.refresh(*self.names.all)
         self._cluster.close()
 
-    def problems(self) -> Iterator[HealthProblem]:
-        """What would stop a run, or should be known; for `indexer doctor`."""
-        return problems(self._cluster, self.names)
-
     def _labels(self) -> dict[str, str]:
         """Topic id ► readable name."""
         self._fresh.refresh(self.names.topics)
@@ -201,6 +197,11 @@ class ElasticEngine:
             bytes=int(stats["_all"]["total"]["store"]["size_in_bytes"]),
             description=f"Elasticsearch{version and f' {version}'} at {self._cluster.where}, indices {names.stem}-*",
         )
+
+    def problems(self, *, full: bool = False) -> list[HealthProblem]:
+        if full:
+            return list(health.problems(self._cluster, self.names))
+        return health.urgent_problems(self._cluster, self.names)
 
     def fields(self) -> list[str]:
         answer = self._cluster.ask(self._cluster.client.indices.get_mapping, index=self.names.documents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -14,6 +15,7 @@ from indexer.engines.base import (
     EngineInfo,
     Filter,
     Fragment,
+    HealthProblem,
     Ranking,
     Refused,
     SearchAnswer,
@@ -39,7 +41,8 @@ from indexer.records import (
 )
 
 FILE = "collection.sqlite"
-REMEMBERED = 100_000  # phrases that were read and not written yet; who only reads writes none
+MIN_FREE_BYTES = 64 << 20  # below it, `problems` reports a full disk
+MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 
 
 class LocalEngine:
@@ -152,7 +155,7 @@ class LocalEngine:
 
     def _note_read(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> None:
         self._read_at |= dict.fromkeys(phrases, phrase_rows.times_marked(connection))
-        for phrase in list(self._read_at)[: max(0, len(self._read_at) - REMEMBERED)]:
+        for phrase in list(self._read_at)[: max(0, len(self._read_at) - MAX_NOTED)]:
             del self._read_at[phrase]
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
@@ -204,6 +207,13 @@ class LocalEngine:
             bytes=size,
             description=f"local, SQLite {sqlite3.sqlite_version}",
         )
+
+    def problems(self, *, full: bool = False) -> list[HealthProblem]:
+        free = shutil.disk_usage(self.path).free
+        if free >= MIN_FREE_BYTES:
+            return []
+        found = f"the disk of {self.path} has {free / 2**20:.0f} MiB left"
+        return [HealthProblem(found, "Free some space: without it, writes fail.", fatal=free == 0)]
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         with self._reading() as connection:

@@ -36,7 +36,7 @@ def live_folder(root: Path) -> Path:
     return _folder(root, _live(root))
 
 
-def note(folder: Path, bundle: str) -> None:
+def record_bundle(folder: Path, bundle: str) -> None:
     """Write down what encoder the vectors of a new generation come from."""
     about = {"bundle": bundle, "created": datetime.now(UTC).isoformat(timespec="seconds")}
     (folder / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
@@ -84,7 +84,7 @@ class LocalGenerations:
             except FileExistsError as error:
                 raise unfinished(self.root.name, number) from error
             (folder / UNFINISHED).touch()
-            note(folder, bundle)
+            record_bundle(folder, bundle)
         return LocalEngine(folder, dims, language=self.language)
 
     def open(self, number: int) -> LocalEngine:
