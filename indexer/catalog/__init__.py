@@ -1,7 +1,7 @@
-"""The catalog: what the program must remember about a collection, in an SQL database.
+"""The catalog: everything the program remembers about a collection, in an SQL database.
 
-Which documents it has seen and in what state they are, runs, dead letters, topics with their lineage, fits,
-and who is writing. `Catalog` is the only door; plain values and the records of `entries` go in and out.
+The state of each document, runs, dead letters, topics with their lineage, fits, locks and batches. `Catalog` is the only
+entry point; plain values and the records of `entries` go in and out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 class Catalog(Batches, GenerationSwitch, Bundles):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
-    Errors are CatalogError, and NotFound where one thing is asked for by name.
+    Errors are CatalogError, and NotFound when a named entry does not exist.
     """
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Dead letters: what could not be processed, and why."""
+"""Dead letters: documents and files that could not be processed, with the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L
 
 class DeadLetters(Database):
     def dead_letter(self, collection: str, failures: Iterable[Failure]) -> None:
-        """Keep what could not be processed. The same failure again is one more attempt."""
+        """Record failures. The same failure again counts as one more attempt."""
         for some in batches(failures, BATCH):
             with self._writing() as connection:
                 self._dead_letter(connection, collection, some)
@@ -56,7 +56,7 @@ class DeadLetters(Database):
     def dead(
         self, collection: str, *, stage: Stage | None = None, limit: int | None = None
     ) -> list[DeadLetter]:
-        """Open dead letters, by source, document and stage."""
+        """Return open dead letters, by source, document and stage."""
         query = select(*COLUMNS).where(L.collection == collection, L.resolved_at.is_(None))
         if stage is not None:
             query = query.where(L.stage == stage)
@@ -65,7 +65,7 @@ class DeadLetters(Database):
             return [DeadLetter(*row) for row in connection.execute(query)]  # type: ignore[arg-type]
 
     def dead_counts(self, collection: str) -> dict[Stage, int]:
-        """How many open dead letters each stage has."""
+        """Count the open dead letters of each stage."""
         query = (
             select(L.stage, func.count())
             .where(L.collection == collection, L.resolved_at.is_(None))
@@ -84,13 +84,13 @@ class DeadLetters(Database):
         stages: Sequence[Stage] = STAGES,
         before: datetime | None = None,
     ) -> int:
-        """Close dead letters, because what failed has worked or is gone. Returns how many were open.
+        """Close dead letters that succeeded or whose document was deleted. Returns the number closed.
 
         Args:
-            document_ids: Letters of these documents.
-            sources: Letters whose source lies under one of these, as in `unseen`.
-            stages: Only letters of these.
-            before: Only letters that nothing was added to since then.
+            document_ids: Entries of these documents.
+            sources: Entries whose source lies under one of these, as in `unseen`.
+            stages: Only entries of these stages.
+            before: Only entries whose last attempt was before this time.
         """
         conditions: list[ColumnElement[bool]] = [L.collection == collection, L.resolved_at.is_(None)]
         conditions.append(L.stage.in_(stages))
@@ -106,11 +106,11 @@ class DeadLetters(Database):
     def dismiss(
         self, collection: str, *, ids: Sequence[int] | None = None, stages: Sequence[Stage] = STAGES
     ) -> int:
-        """Close dead letters that nobody wants to hear of any more. Returns how many were open.
+        """Close dead letters without a retry. Returns the number closed.
 
         Args:
             ids: Only these; None means all.
-            stages: Only letters of these.
+            stages: Only entries of these stages.
         """
         open_ones = update(L).where(L.collection == collection, L.resolved_at.is_(None), L.stage.in_(stages))
         statements = (
@@ -124,10 +124,10 @@ class DeadLetters(Database):
 
     @contextmanager
     def retrying(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
-        """Close letters before a block that mines their documents again; those that it buries anew count on.
+        """Close entries before a block that mines their documents again; those that fail again keep their count.
 
-        Workers leave documents with an open letter alone. Letters of what could not be read or stored stay: nothing
-        but them tells which file to read again, should this process be killed. Who has read it closes them.
+        Workers skip documents with an open entry. Entries of the stages read and store stay open: should this process be
+        killed, they alone name the files to read again. The run closes them after reading.
         """
         mining = [letter for letter in letters if letter.stage in MINING]
         if not mining:

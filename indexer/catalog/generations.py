@@ -29,23 +29,23 @@ ENTRY = (G.number, G.live, G.fit, G.replaced, G.run)
 
 
 def ledger_of(collection: str, number: int) -> str:
-    """The name under which the documents of a generation stand that is not live."""
+    """Return the ledger name of a generation that is not live."""
     return f"{collection}@{number}"
 
 
 class GenerationSwitch(Ledger, Fits):
     def generations(self, collection: str) -> dict[int, GenerationEntry]:
-        """What is known of generations, by number. Nothing, before the first one was replaced."""
+        """Return the recorded generations, by number; empty before the first switch."""
         query = select(*ENTRY).where(G.collection == collection).order_by(G.number)
         with self._reading() as connection:
             return {row.number: GenerationEntry(*row) for row in connection.execute(query)}
 
     def plan_switch(self, collection: str, leaving: int, to: int, *, fit: str, run: str) -> None:
-        """Write down that generation `to` is about to take over from `leaving`; nothing changes by that.
+        """Record that generation `to` is about to replace `leaving`; nothing else changes.
 
         Args:
             fit: Of the topics of `to`; empty without topics.
-            run: That does this. A generation that is new is made by the run that made its fit.
+            run: Of the switch. For a new generation it is also the run of its fit.
         """
         before = {
             "collection": collection,
@@ -63,10 +63,10 @@ class GenerationSwitch(Ledger, Fits):
     def switch_generation(
         self, collection: str, to: int, *, topics: Iterable[TopicEntry], lineage: Iterable[LineageEntry]
     ) -> None:
-        """Make generation `to` the one that documents, fit and topics are of.
+        """Make documents, fit and topics those of generation `to`.
 
-        A document that it has not, or with another content, is "stored" from now on. The documents as they are now, and
-        the fit, are kept for the way back.
+        A document that it lacks, or has with another content, becomes "stored". The current documents and fit are kept
+        for a rollback.
 
         Raises:
             NotFound: No such switch was planned.
@@ -76,7 +76,7 @@ class GenerationSwitch(Ledger, Fits):
             left = connection.execute(select(G.number).where(of_collection, G.live)).scalar_one_or_none()
             coming = connection.execute(select(*ENTRY).where(of_collection, G.number == to)).first()
             if left is None or coming is None:
-                raise NotFound(f"Nothing is known of generation {to} of collection '{collection}'.")
+                raise NotFound(f"No switch to generation {to} of collection '{collection}' was planned.")
             if left == to:
                 return
             fit = connection.execute(select(F.run).where(F.collection == collection, F.live)).scalar()
@@ -88,13 +88,13 @@ class GenerationSwitch(Ledger, Fits):
             self._install(connection, collection, coming.fit, coming.run, list(topics), lineage)
 
     def forget_generation(self, collection: str, number: int) -> None:
-        """Know nothing more of a generation that is not live: it is about to be removed."""
+        """Delete the records of a generation that is about to be removed; it must not be live."""
         with self._writing() as connection:
             connection.execute(delete(D).where(D.collection == ledger_of(collection, number)))
             connection.execute(delete(G).where(G.collection == collection, G.number == number))
 
     def forget_generations(self, collection: str) -> None:
-        """Know nothing more of any generation: the documents are those of whichever is live."""
+        """Delete the records of all generations; the documents of the live one stay."""
         for number in self.generations(collection):
             self.forget_generation(collection, number)
 
@@ -107,7 +107,7 @@ class GenerationSwitch(Ledger, Fits):
 
 class Bundles(Database):
     def save_bundle(self, collection: str, bundle: BundleEntry) -> None:
-        """Write or overwrite what is known of a bundle; the time of the first writing stays."""
+        """Write or overwrite a bundle; its creation time stays."""
         row = {
             "collection": collection,
             **{f.name: getattr(bundle, f.name) for f in fields(bundle)},
@@ -120,7 +120,7 @@ class Bundles(Database):
             )
 
     def bundles(self, collection: str) -> list[BundleEntry]:
-        """Bundles, newest first."""
+        """Return the bundles, newest first."""
         columns = [getattr(BundleRow, f.name) for f in fields(BundleEntry)]
         query = (
             select(*columns)
@@ -131,19 +131,19 @@ class Bundles(Database):
             return [BundleEntry(*row) for row in connection.execute(query)]
 
     def keep_bundle_files(self, collection: str, name: str, files: bytes | None) -> None:
-        """Keep the files of a bundle that was saved, for machines that have not got it; None forgets them."""
+        """Store the files of a saved bundle for machines that lack it; None deletes them."""
         this = update(BundleRow).where(BundleRow.collection == collection, BundleRow.name == name)
         with self._writing() as connection:
             connection.execute(this.values(files=files))
 
     def bundle_files(self, name: str) -> bytes | None:
-        """The files of a bundle, of whatever collection; None where they were not kept."""
+        """Return the stored files of a bundle, from any collection; None when there are none."""
         query = select(BundleRow.files).where(BundleRow.name == name, BundleRow.files.is_not(None)).limit(1)
         with self._reading() as connection:
             return connection.scalar(query)
 
     def bundles_with_files(self, collection: str) -> set[str]:
-        """Names of the bundles whose files are kept."""
+        """Return the names of the bundles whose files are stored."""
         query = select(BundleRow.name).where(BundleRow.collection == collection, BundleRow.files.is_not(None))
         with self._reading() as connection:
             return set(connection.scalars(query))

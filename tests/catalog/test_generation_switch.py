@@ -86,7 +86,7 @@ def test_a_turn_that_fails_changes_nothing(turned: Catalog) -> None:
         turned.switch_generation(
             "main", 1, topics=[ONE], lineage=[LineageEntry("R3", "t-000099", None, "retired")]
         )
-    with pytest.raises(NotFound, match="Nothing is known of generation 7"):
+    with pytest.raises(NotFound, match="No switch to generation 7"):
         turned.switch_generation("main", 7, topics=[], lineage=[])
     assert turned.ledger("main", ["a", "b", "c"]) == before
     assert live_fit(turned) == "R2"

@@ -1,4 +1,4 @@
-"""The Elasticsearch engine: each method of the protocol over a few requests; modules do the work."""
+"""The Elasticsearch engine: each method of the protocol sends a few requests through functions of other modules."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ class ElasticEngine:
 
     Args:
         cluster: The connection; closed with the engine.
-        prefix: What the names of all indices of this program begin with.
+        prefix: Of the names of all indices of this program.
         collection: Name of the collection.
         dims: Length of the vectors.
-        bundle: Encoder that the vectors will come from; noted in new indices.
-        vector_index: How vectors are searched, in new indices.
+        bundle: Recorded in new indices.
+        vector_index: Vector index type of new indices.
         language: Of the texts.
-        create: Make the indices when there are none.
-        names: Of another generation than the live one.
+        create: Create the indices when there are none.
+        names: Of a generation that is not live.
 
     Raises:
-        NotFound: There is no collection, and none is to be made.
+        NotFound: The collection does not exist, and `create` is False.
         MappingMismatch: The indices hold vectors of another length, are of a newer version or of another program.
-        EngineUnavailable, EngineForbidden, EngineIncompatible: The cluster does not answer, or not us.
+        EngineUnavailable, EngineForbidden, EngineIncompatible: The cluster does not answer, or rejects the request.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class ElasticEngine:
         self._fresh.refresh(*self.names.all)
 
     def compact(self) -> None:
-        """Remove mentions that a killed writer left behind. The server merges segments by itself."""
+        """Remove mentions that a killed writer has left. The server merges segments by itself."""
         self._writer.sweep()
 
     def wasteful(self) -> bool:
@@ -154,12 +154,12 @@ class ElasticEngine:
         return self._cluster.retrying()
 
     def close(self) -> None:
-        with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
+        with suppress(SearchError):  # nothing is lost: the server refreshes by itself a few seconds later
             self._fresh.refresh(*self.names.all)
         self._cluster.close()
 
     def _labels(self) -> dict[str, str]:
-        """Topic id ► readable name."""
+        """Map topic ids to labels."""
         self._fresh.refresh(self.names.topics)
         return writing.topic_labels(self._cluster, self.names)
 
@@ -237,7 +237,7 @@ class ElasticEngine:
             yield from self._by_phrase(some, limit)
 
     def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
-        # What others have written too: its mark may have been noted, and goes when the phrase is written.
+        # Includes the writes of other processes: their marks may be noted, and are cleared with the phrase.
         self._fresh.refresh_all(self.names.mentions)
         yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit)
 
@@ -302,7 +302,7 @@ class ElasticEngine:
         self, filters: tuple[Filter, ...], *, limit: int = 10
     ) -> list[SignificantKeyphrase]:
         self._fresh.refresh(self.names.documents)
-        return search.special(self._cluster, self.names, filters, limit)
+        return search.significant_keyphrases(self._cluster, self.names, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -1,7 +1,7 @@
-"""Searches: rankings by words and by vector, counts, marked pieces of text, nearest rows. Free licence only.
+"""Searches: rankings by words and by vector, counts, highlights, nearest rows. The free licence is enough.
 
-Each answer comes from one request; several searches share one. What the server cannot fuse without a licence is fused
-in `indexer.search.search`.
+Each answer takes one request; several searches share one. `indexer.search.search` fuses rankings, which the server does
+only with a licence.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import IndexState, Names
 from indexer.engines.elastic.reading import NEVER_IN_SOURCE, PAGE, join_mentions, stream, vector_of
 from indexer.engines.elastic.rows import Row
-from indexer.engines.fragments import marks_in, pieces, worth
+from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
 from indexer.engines.values import restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
-DEEPEST = 10_000  # hits of one search, and candidates of one vector search: the server's own limits
-CANDIDATES = 200  # rows that a vector search looks at, at least, per shard
-OVERSAMPLE = {
-    "int8_hnsw": 2.0,
-    "bbq_hnsw": 3.0,
-    "int8_flat": 2.0,
-}  # of which the best are scored in full precision
-SPELT = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► as people read it
-MAX_TOPICS = 1_000  # of a part; 65,536 numbers are all that one answer may hold
-MIN_SIGNIFICANT = 100  # special keyphrases that are asked for, at least
-MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
+DEEPEST = 10_000  # hits of one search, and candidates of one vector search: limits of the server
+CANDIDATES = 200  # minimum candidates of a vector search per shard
+# Candidates that are scored again in full precision, relative to the limit.
+OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
+SPELLING = {
+    "keyphrase": "keyphrases",
+    "absent_keyphrase": "keyphrases_absent",
+}  # facet ► field as spelled
+MAX_TOPICS = 1_000  # of a part; one answer holds at most 65,536 numbers
+MIN_SIGNIFICANT = 100  # minimum number of significant keyphrases to request
+MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing after them
 MAX_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
@@ -110,7 +110,7 @@ def _by_words(hits: Query, scored: bool) -> Ranking:
 def scan(
     cluster: Cluster, names: Names, words: WordQuery | None, filters: Sequence[Filter]
 ) -> Iterator[tuple[str, float]]:
-    """All documents that match, page by page over one point in time."""
+    """Iterate over all matching documents, in pages over one point in time."""
     query, scored = queries.of_words(words) if words else ({"match_all": {}}, False)
     wanted = {"bool": {"must": [query], "filter": queries.of_filters(filters)}}
     sort = ["_score", "id"] if scored else ["id"]
@@ -118,37 +118,39 @@ def scan(
         yield hit["_id"], float(hit["_score"]) if scored else 0.0
 
 
-def special(
+def significant_keyphrases(
     cluster: Cluster, names: Names, filters: Sequence[Filter], limit: int
 ) -> list[SignificantKeyphrase]:
-    """Keyphrases that are more frequent among the mined documents under the filters than among all."""
+    """Return keyphrases that are more frequent in the mined documents under the filters than in all."""
     if limit <= 0:
         return []
     mined = {"exists": {"field": "bundle"}}
-    telling = {
+    terms = {
         "field": "keyphrase_keys",
-        "size": max(limit, MIN_SIGNIFICANT),  # the server does not say in which order equal ones come
+        "size": max(limit, MIN_SIGNIFICANT),  # the server does not define the order of ties
         "min_doc_count": MIN_DOCUMENTS,
         "jlh": {},
-        "background_filter": mined,  # without it, nested and removed rows would count
+        "background_filter": mined,  # otherwise nested and removed rows would count
     }
     answer = cluster.search(
         index=names.documents,
         query={"bool": {"filter": [*queries.of_filters(filters), mined]}},
         size=0,
-        aggs={"special": {"significant_terms": telling}},
+        aggs={"significant": {"significant_terms": terms}},
         track_total_hits=False,
-    )["aggregations"]["special"]
+    )["aggregations"]["significant"]
     ranked = sorted(answer["buckets"], key=lambda b: (-b["score"], -b["doc_count"], b["key"]))[:limit]
-    spelt = _spelt(cluster, names, [bucket["key"] for bucket in ranked])
+    spelling = _spellings(cluster, names, [bucket["key"] for bucket in ranked])
     return [
-        SignificantKeyphrase(spelt[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"])
+        SignificantKeyphrase(
+            spelling[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"]
+        )
         for bucket in ranked
     ]
 
 
 def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
-    """How many documents there are in each part, and how many of them have each topic."""
+    """Count the documents of each part, and how many of them have each topic."""
     if not parts:
         return []
     conditions = [{"bool": {"filter": queries.of_filters(filters)}} for filters in parts]
@@ -165,8 +167,8 @@ def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, .
     ]
 
 
-def _spelt(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str]:
-    """How keyphrases are spelt in a document that has them."""
+def _spellings(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str]:
+    """Map case-folded keyphrases to their spelling in a document."""
     body = {"size": 1, "sort": ["_doc"], "_source": ["keyphrases"], "track_total_hits": False}
     asked = [(names.documents, {**body, "query": {"term": {"keyphrase_keys": key}}}) for key in keys]
     found: dict[str, str] = {}
@@ -180,10 +182,10 @@ def _spelt(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str
 
 
 def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_index: str) -> Query:
-    """A search for the nearest rows. Filters are a part of it: they never cost hits.
+    """Return a search for the nearest rows. Filters apply during the search, so they never cost hits.
 
-    The graph is walked over rounded vectors, whose cosines are off by up to 0.05; the best of them are scored
-    again over the full ones.
+    The graph holds quantized vectors, whose cosines have errors up to 0.05; the best are scored again with the full
+    vectors.
     """
     wanted = min(limit, DEEPEST)
     knn: Query = {
@@ -199,14 +201,14 @@ def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_ind
 
 
 def cosine(hit: Query) -> float:
-    """The server gives (1 + cosine) / 2, so that no score is negative."""
+    """Return the cosine of a hit: the server's score is (1 + cosine) / 2, so that none is negative."""
     return 2.0 * float(hit["_score"]) - 1.0
 
 
 def of_topic(
     cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, state: IndexState
 ) -> Ranking:
-    """Documents that stand for a topic."""
+    """Return representative documents of a topic."""
     named = {"term": {"topic_weights.topic": topic_id}}
 
     def weighing(*weights: Query) -> Query:
@@ -257,7 +259,7 @@ def near_rows(
     *,
     vectors: bool = True,
 ) -> list[Query]:
-    """The nearest rows of an index as the server gives them."""
+    """Return the nearest rows of an index as hits."""
     if limit <= 0:
         return []
     body = _nearest(vector, limit, conditions, state.vector_index) | {
@@ -276,15 +278,15 @@ def nearest_mentions(
     filters: Sequence[Filter],
     state: IndexState,
 ) -> list[tuple[MentionRow, float]]:
-    """Mention rows by cosine. Filters on the user's fields are a part of the search, those on topics and keyphrases
-    become one by the ids of their documents."""
+    """Return mention rows by cosine. Filters on user fields apply directly, those on topics and keyphrases by the ids of
+    their documents."""
     own = [condition for condition in filters if condition.field not in queries.OURS]
     of_document = [condition for condition in filters if condition.field in queries.OURS]
     conditions = queries.of_filters(own)
     if of_document:
         ids = _under(cluster, names, filters)
         if len(ids) > MAX_JOINED:
-            # So many documents pass that enough of the nearest rows are theirs.
+            # With so many passing documents, enough of the nearest rows are theirs.
             near = near_rows(cluster, names.mentions, vector, DEEPEST, conditions, state, vectors=False)
             ids = _passing(cluster, names, near, filters, limit)
         conditions = [*conditions, {"terms": {"document_id": ids}}]
@@ -296,7 +298,7 @@ def nearest_mentions(
 
 
 def _under(cluster: Cluster, names: Names, filters: Sequence[Filter]) -> list[str]:
-    """Ids of the documents that filters let through, one more than `MAX_JOINED` at most."""
+    """Return the ids of documents that pass the filters, at most `MAX_JOINED` + 1."""
     query = {"bool": {"filter": queries.of_filters(filters)}}
     with closing(stream(cluster, names.documents, query, sort=["id"], fields=[], page=DEEPEST)) as hits:
         return [hit["_id"] for hit in islice(hits, MAX_JOINED + 1)]
@@ -305,7 +307,7 @@ def _under(cluster: Cluster, names: Names, filters: Sequence[Filter]) -> list[st
 def _passing(
     cluster: Cluster, names: Names, hits: Sequence[Row], filters: Sequence[Filter], limit: int
 ) -> list[str]:
-    """Documents of the nearest rows that filters let through; enough for `limit` rows, if there are."""
+    """Return documents of the nearest rows that pass the filters; enough for `limit` rows, if they exist."""
     passing: list[str] = []
     for some in batches(dict.fromkeys(hit["_source"]["document_id"] for hit in hits), PAGE):
         query = {"bool": {"filter": [*queries.of_filters(filters), {"ids": {"values": some}}]}}
@@ -320,7 +322,7 @@ def _passing(
 
 
 def _counts(fields: Sequence[str], size: int) -> Query:
-    """Aggregations; they count all matches. Most frequent first, equal counts by value."""
+    """Return aggregations, which count all matches. Most frequent first, ties by value."""
     asked: Query = {}
     for number, name in enumerate(fields):
         field = queries.field_of(name)
@@ -328,11 +330,11 @@ def _counts(fields: Sequence[str], size: int) -> Query:
             continue
         order = [{"_count": "desc"}, {"_key": "asc"}]
         counts: Query = {"terms": {"field": field, "size": size, "order": order}}
-        if name in SPELT:
-            # Counted without case; a document that has it shows how it is spelt.
+        if name in SPELLING:
+            # Counted case-folded; one document provides the spelling.
             counts["terms"]["collect_mode"] = "breadth_first"
-            spelt = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": [SPELT[name]]}}
-            counts["aggs"] = {"spelt": spelt}
+            spelling = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": [SPELLING[name]]}}
+            counts["aggs"] = {"spelling": spelling}
         asked[str(number)] = counts
     return asked
 
@@ -350,8 +352,8 @@ def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple
 
 def _shown(bucket: Query) -> str:
     key = str(bucket["key"])
-    if "spelt" in bucket:
-        for texts in bucket["spelt"]["hits"]["hits"][0]["_source"].values():
+    if "spelling" in bucket:
+        for texts in bucket["spelling"]["hits"]["hits"][0]["_source"].values():
             for text in [texts] if isinstance(texts, str) else texts:
                 if key in (text.casefold(), text.lower()):
                     return str(text)
@@ -359,7 +361,7 @@ def _shown(bucket: Query) -> str:
 
 
 def _by_size(text: str) -> tuple[bool, float, str]:
-    """Numbers by size and before texts."""
+    """Sort numbers by size and before texts."""
     number = float(text) if NUMBER.fullmatch(text) else None
     return number is None, number or 0.0, text
 
@@ -370,14 +372,14 @@ def _by_size(text: str) -> tuple[bool, float, str]:
 def highlights(
     cluster: Cluster, names: Names, query: WordQuery, ids: Sequence[str], limit: int
 ) -> Mapping[str, tuple[Fragment, ...]]:
-    """Fragments of each document in which a wanted clause stands, at most `limit` each, best first.
+    """Return fragments of each document that matches a required clause, at most `limit` each, best first.
 
-    The server marks the words in whole fields; where to cut is decided here, as for every engine.
+    The server marks the words in whole fields; `fragments_around` cuts the excerpts, as for every engine.
     """
     wanted = queries.required_clauses(query)
     if not wanted or limit <= 0:
         return {}
-    seal = secrets.token_hex(8)  # stands in no text
+    seal = secrets.token_hex(8)  # occurs in no text
     opening, closing = f"<{seal}>", f"</{seal}>"
     found: dict[str, tuple[Fragment, ...]] = {}
     for some in batches(rows.usable(ids), 500):
@@ -406,9 +408,9 @@ def _marked(hit: Query, opening: str, closing: str) -> list[Fragment]:
     row = hit["_source"]
     texts = restored(row["title"], row["text"], row.get("nuls"))
     found = [
-        piece
+        fragment
         for field, original in zip(("title", "text"), texts, strict=True)
         for marked in hit.get("highlight", {}).get(field, [])
-        for piece in pieces(field, original, marks_in(marked, opening, closing))
+        for fragment in fragments_around(field, original, marked_ranges(marked, opening, closing))
     ]
-    return sorted(found, key=worth)
+    return sorted(found, key=fragment_rank)

@@ -32,7 +32,7 @@ from indexer.engines.values import unencodable, unstorable_mined
 from indexer.errors import WriteRefused
 from indexer.records import Document, MentionRow, MinedDocument, Refinement, Topic
 
-TOPICS_PAGE = 10_000  # rows of one search; servers give no more
+TOPICS_PAGE = 10_000  # rows of one search, the limit of the server
 NOT_MINED = "it has not been mined"
 MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle", "hash"]
 MISSING: tuple[str, Why] = (NO_DOCUMENT, "missing")
@@ -40,7 +40,7 @@ MISSING: tuple[str, Why] = (NO_DOCUMENT, "missing")
 
 @dataclass(frozen=True)
 class Writer:
-    """Where to write."""
+    """Writes documents and mined data of one collection."""
 
     cluster: Cluster
     names: Names
@@ -50,7 +50,7 @@ class Writer:
     # -- documents -------------------------------------------------------------------------------------------
 
     def store(self, documents: Sequence[Document]) -> list[Refused]:
-        """Write the documents that are new or changed; the last one of an id counts."""
+        """Write new and changed documents. Of several with one id, the last one is written."""
         refused, taken = [], {}
         for document in documents:
             reason = rows.unstorable_document(document)
@@ -76,7 +76,7 @@ class Writer:
         return refused + [Refused(failure.action.id, failure.reason) for failure in failures]
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Remove documents with their mentions, the mentions first: without them a document can be deleted again."""
+        """Remove documents and their mentions, mentions first, so that a killed call can be repeated."""
         old = self._stored(ids, ["phrase_ids"])
         self._mark(phrase for row in old.values() for phrase in row.get("phrase_ids", ()))
         self._remove_mentions(old)
@@ -85,10 +85,10 @@ class Writer:
         self.fresh.refresh(self.names.documents)
         return len(old)
 
-    # -- what was mined --------------------------------------------------------------------------------------
+    # -- mined data --------------------------------------------------------------------------------------
 
     def write_mined(self, mined: Sequence[MinedDocument], labels: Mapping[str, str]) -> list[Refused]:
-        """Replace what was mined from these documents; the last row of an id counts."""
+        """Replace the mined data of these documents. Of several rows with one id, the last one is written."""
         versions = self._versions(row.id for row in mined)
         old = {id_: version.row for id_, version in versions.items()}
         refused: dict[str, tuple[str, Why]] = {}
@@ -112,27 +112,27 @@ class Writer:
         for id_ in refused.keys() & taken.keys():
             self._remove_mentions({id_: {"phrase_ids": _new_only(taken.pop(id_), old[id_])}})
         refused |= self._add_to_documents(taken, versions, labels)
-        gone = {
+        stale = {
             id_: {"phrase_ids": [p for p in old[id_].get("phrase_ids", ()) if p not in _phrases(row)]}
             for id_, row in taken.items()
             if id_ not in refused
         }
-        self._remove_mentions(gone)
+        self._remove_mentions(stale)
         self._mark(_touched(row, old[row.id]) for row in taken.values())
         return [Refused(row.id, *refused[row.id]) for row in mined if row.id in refused]
 
     def _add_to_documents(
         self, taken: Mapping[str, MinedDocument], versions: Mapping[str, Version], labels: Mapping[str, str]
     ) -> dict[str, tuple[str, Why]]:
-        """Write into each document what was mined from it, unless it changed since it was read.
+        """Write the mined data into each document, unless it changed since it was read.
 
-        A conflict alone does not say that the text changed: the user's fields may have moved to another source, or the
-        answer to our own first try was lost. So the document is read again, and the hash of its text decides. Mentions
-        that were written for a text that is gone stay: its document does not name them, so they do not count, and
-        mining the new text overwrites them or `compact` removes them.
+        A conflict alone does not mean that the text changed: the source may have changed, or the answer to our own first
+        try was lost. So the document is read again, and its content hash decides. Mentions of an old text stay: its
+        document does not name them, so they are ignored until mining the new text overwrites them or `compact` removes
+        them.
 
         Returns:
-            What was refused, by id.
+            The refused rows, by id.
         """
         refused: dict[str, tuple[str, Why]] = {}
         waiting = dict(taken)
@@ -187,7 +187,7 @@ class Writer:
         ]
 
     def has_lost_mentions(self) -> bool:
-        """Whether there are more mentions than documents name."""
+        """Return whether there are more mentions than documents name."""
         self.fresh.refresh(self.names.mentions, self.names.documents)
         named = {"value_count": {"field": "phrase_ids"}}
         documents, mentions = self.cluster.search_many(
@@ -199,7 +199,7 @@ class Writer:
         return int(mentions["hits"]["total"]["value"]) > int(documents["aggregations"]["named"]["value"])
 
     def sweep(self) -> int:
-        """Remove mentions that no document names: a writer was killed between two steps. Returns how many."""
+        """Remove mentions that no document names, left by a killed writer. Returns the number removed."""
         self.fresh.refresh(self.names.mentions, self.names.documents)
         removed = 0
         found: list[Row] = []
@@ -235,7 +235,7 @@ class Writer:
         return versions_by_id(self.cluster, self.names.documents, list(ids), MINED)
 
     def _mark(self, phrases: Iterable[str] | Iterable[set[str]]) -> None:
-        """Put phrases on the list of those whose row is out of date."""
+        """Write change marks for these phrases."""
         flat: dict[str, None] = {}
         for item in phrases:
             flat.update(dict.fromkeys([item] if isinstance(item, str) else item))
@@ -249,7 +249,7 @@ class Writer:
         )
 
     def _problem(self, row: MinedDocument, stored: Row | None) -> tuple[str, Why] | None:
-        """Why a row cannot be stored; None when it can."""
+        """Return the reason that a row cannot be stored; None when it can."""
         if stored is None:
             return MISSING
         if outdated := _outdated(row, stored):
@@ -260,12 +260,12 @@ class Writer:
 
 
 def _outdated(row: MinedDocument, stored: Row) -> tuple[str, Why] | None:
-    """Whether the document has another text than the one that the row was mined from."""
+    """Return a refusal when the document has another text than the one that the row was mined from."""
     return None if stored["hash"] == row.content_hash else (CHANGED, "changed")
 
 
 def _without_repeats(row: MinedDocument) -> MinedDocument:
-    """The last mention of a phrase counts."""
+    """Keep the last mention of each phrase."""
     mentions: dict[str, MentionRow] = {mention.phrase_id: mention for mention in row.mentions}
     if len(mentions) == len(row.mentions):
         return row
@@ -281,7 +281,7 @@ def _chosen(row: MinedDocument | Refinement) -> set[str]:
 
 
 def _touched(row: MinedDocument, stored: Row) -> set[str]:
-    """Phrases that stand or stood in a document, or become or stop being a keyphrase of it."""
+    """Return phrases that occur or occurred in a document, or whose state as a keyphrase changes."""
     before = rows.to_choice(stored)
     return _phrases(row) | before.topics.keys() | (_chosen(row) ^ before.keyphrases)
 
@@ -296,7 +296,7 @@ def _new_only(row: MinedDocument, stored: Row) -> list[str]:
 def write_topics(
     cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Topic], dims: int
 ) -> None:
-    """Make these the topics of the collection, and give documents their new names."""
+    """Replace the topics of the collection, and update their labels on documents."""
     for topic in topics:
         reason = rows.bad_vector(topic.centroid, dims) or unencodable(
             "\n".join([topic.id, topic.label, *topic.phrases])
@@ -313,7 +313,7 @@ def write_topics(
 
 
 def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[str, str]) -> None:
-    """Rewrite the readable names on documents where they are others."""
+    """Update the topic labels of documents where they differ."""
     fresh.refresh(names.documents)
     having = {"exists": {"field": "topics"}}
     hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
@@ -327,19 +327,19 @@ def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[st
 
 
 def read_topics(cluster: Cluster, names: Names) -> list[Topic]:
-    """All topics, largest first."""
+    """Return all topics, largest first."""
     found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names, vectors=True)]
     topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
     return sorted(topics, key=lambda topic: (-topic.size, topic.id))
 
 
 def topic_labels(cluster: Cluster, names: Names) -> dict[str, str]:
-    """Topic id ► readable name."""
+    """Map topic ids to labels."""
     return {hit["_id"]: hit["_source"]["label"] for hit in _rows(cluster, names)}
 
 
 def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]:
-    """There are never more topics than one search gives."""
+    """Return all rows of topics; there are never more than one search returns."""
     answer = cluster.search(
         index=names.topics,
         size=TOPICS_PAGE,

@@ -20,12 +20,12 @@ from indexer.engines.values import meta_json, restored, unstorable, unstorable_m
 from indexer.records import Document, Keyphrase, MinedDocument, Place, Refinement, TopicWeight
 
 _PAGE = 1_000
-BETWEEN = "\uf8ff"  # a private-use character, which the tokenizer takes for a word
+SEPARATOR = "\uf8ff"  # a private-use character, which the tokenizer treats as a word
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def store(connection: sqlite3.Connection, documents: Sequence[Document]) -> list[Refused]:
-    """Write the documents that are new or changed; the rest is left as it is. The last one of an id counts."""
+    """Write new and changed documents. Of several with one id, the last one is written."""
     refused, taken = [], {}
     for document in documents:
         reason = unstorable(document)
@@ -66,7 +66,7 @@ def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Docum
     )
     values = {doc: list(meta_values(document.meta)) for doc, document in documents}
     dictionary = Dictionary(connection)
-    dictionary.learn(pair for pairs in values.values() for pair in pairs)
+    dictionary.add(pair for pairs in values.values() for pair in pairs)
     replace_codes(
         connection,
         "meta",
@@ -75,7 +75,7 @@ def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Docum
 
 
 def delete(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
-    """Remove documents and all that hangs on them; returns how many there were."""
+    """Remove documents with all their rows; returns the number removed."""
     docs = list(doc_numbers(connection, ids).values())
     _remove(connection, docs)
     replace_codes(connection, "meta", {doc: {} for doc in docs})
@@ -83,8 +83,8 @@ def delete(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
 
 
 def _remove(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
-    """All but the codes of the user's fields, which may stay the same."""
-    # The word index needs the old text to take it out again.
+    """Remove all rows but the codes of the user's fields, which may stay the same."""
+    # To remove a row, the word index needs its old text.
     connection.executemany(
         "INSERT INTO words(words, rowid, title, text, absent) SELECT 'delete', doc, title, text, absent FROM texts "
         "WHERE doc = ?",
@@ -97,7 +97,7 @@ def _remove(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
 
 
 def all_ids(connection: sqlite3.Connection, after: str) -> list[str]:
-    """One page of ids, ascending."""
+    """Return one page of ids, ascending."""
     rows = connection.execute("SELECT id FROM documents WHERE id > ? ORDER BY id LIMIT ?", (after, _PAGE))
     return [id_ for (id_,) in rows]
 
@@ -119,7 +119,7 @@ def read(connection: sqlite3.Connection, docs: Sequence[int]) -> Iterator[tuple[
 def write_mined(
     connection: sqlite3.Connection, vectors: Vectors, rows: Sequence[MinedDocument]
 ) -> list[Refused]:
-    """Replace what is stored of these documents; the last row of an id counts."""
+    """Replace the mined data of these documents. Of several rows with one id, the last one is written."""
     found = select(
         connection,
         "SELECT id, doc, hash FROM documents WHERE id IN ({})",
@@ -194,7 +194,7 @@ def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[R
 
 
 def forget(connection: sqlite3.Connection, docs: Collection[int]) -> None:
-    """Remove what was mined of documents, but for their codes. Their vectors become dead rows."""
+    """Remove the mined data of documents except their codes. Their vectors become dead rows."""
     mined = _already(connection, docs)
     phrase_rows.remove_mentions(connection, mined)
     for table in ("mined", "keyphrases"):
@@ -206,7 +206,7 @@ def _chosen(row: MinedDocument | Refinement) -> set[str]:
 
 
 def _mark_choices(connection: sqlite3.Connection, wanted: Mapping[int, set[str]]) -> None:
-    """Mark phrases that become a keyphrase of a document, or stop being one, before that is written."""
+    """Mark phrases that become a keyphrase of a document or stop being one; call it before the write."""
     sql = "SELECT doc, keyphrases FROM keyphrases WHERE doc IN (SELECT value FROM json_each(?))"
     old = {
         doc: {id_ for id_, *_ in json.loads(stored)}
@@ -217,7 +217,7 @@ def _mark_choices(connection: sqlite3.Connection, wanted: Mapping[int, set[str]]
 
 
 def _already(connection: sqlite3.Connection, docs: Iterable[int]) -> list[int]:
-    """Which of these documents are mined."""
+    """Return which of these documents are mined."""
     sql = "SELECT doc FROM mined WHERE doc IN (SELECT value FROM json_each(?))"
     return [doc for (doc,) in connection.execute(sql, (json_array(docs),))]
 
@@ -231,7 +231,7 @@ def _write_values(
     )
     _write_absent(connection, {doc: _absent(row) for doc, row in rows.items()})
     values = {doc: list(mined_values(row.keyphrases, row.topics)) for doc, row in rows.items()}
-    dictionary.learn((field, value) for triples in values.values() for field, value, _ in triples)
+    dictionary.add((field, value) for triples in values.values() for field, value, _ in triples)
     replace_codes(
         connection,
         "mined",
@@ -243,13 +243,13 @@ def _write_values(
 
 
 def _write_absent(connection: sqlite3.Connection, wanted: Mapping[int, str]) -> None:
-    """Put absent keyphrases into the word index, for the documents whose ones have changed."""
+    """Update absent keyphrases in the word index, for documents where they changed."""
     sql = "SELECT doc, absent FROM texts WHERE doc IN (SELECT value FROM json_each(?))"
     old = dict(connection.execute(sql, (json_array(wanted),)))
     changed = [(absent, doc) for doc, absent in wanted.items() if old[doc] != absent]
     docs = [(doc,) for _, doc in changed]
     row = "doc, title, text, absent FROM texts WHERE doc = ?"
-    # The word index needs the old text to take it out again.
+    # To remove a row, the word index needs its old text.
     connection.executemany(
         f"INSERT INTO words(words, rowid, title, text, absent) SELECT 'delete', {row}", docs
     )
@@ -258,17 +258,17 @@ def _write_absent(connection: sqlite3.Connection, wanted: Mapping[int, str]) -> 
 
 
 def _absent(row: MinedDocument | Refinement) -> str:
-    """Absent keyphrases, with a word between them that nobody types: no phrase reaches from one into the next."""
-    return f" {BETWEEN} ".join(keyphrase.text for keyphrase in row.keyphrases if not keyphrase.present)
+    """Join absent keyphrases with a separator word that no query contains, so that no phrase spans two of them."""
+    return f" {SEPARATOR} ".join(keyphrase.text for keyphrase in row.keyphrases if not keyphrase.present)
 
 
-# -- what can be stored --------------------------------------------------------------------------------------
+# -- validation --------------------------------------------------------------------------------------
 
 
 def _valid_rows(
     rows: Sequence[MinedDocument], hashes: Mapping[str, str], dims: int
 ) -> tuple[list[MinedDocument], list[Refused]]:
-    """The rows that can be stored as far as shapes and texts tell, the last of each id; and the refused ones."""
+    """Return the rows with valid shapes and texts, the last one of each id, and the refused ones."""
     refused, taken = [], {}
     for row in rows:
         why: Why = "unsound"
@@ -290,12 +290,12 @@ def _valid_rows(
 
 
 def _bad_vectors(row: MinedDocument, dims: int) -> str:
-    """The first reason that one of its vectors gives."""
+    """Return the reason that one of its vectors cannot be stored; empty when all can."""
     vectors = [row.vector, *(mention.vector for mention in row.mentions)]
     return next(filter(None, (bad_vector(vector, dims) for vector in vectors)), "")
 
 
-# -- how it is stored ----------------------------------------------------------------------------------------
+# -- serialization ----------------------------------------------------------------------------------------
 
 
 def _keyphrases(row: MinedDocument | Refinement) -> str:
@@ -325,7 +325,7 @@ def _read_topics(stored: str) -> tuple[TopicWeight, ...]:
 
 @dataclass(frozen=True)
 class Summary:
-    """What mining says of a document as a whole."""
+    """Mined data of a document as a whole."""
 
     slot: int
     bundle: str
@@ -335,7 +335,7 @@ class Summary:
 
 
 def summaries(connection: sqlite3.Connection, docs: Sequence[int]) -> dict[int, Summary]:
-    """By document row; those that were not mined are left out."""
+    """Map document rows to summaries; documents that are not mined are skipped."""
     rows = connection.execute(
         "SELECT doc, slot, bundle, run, keyphrases, topics FROM mined JOIN keyphrases USING (doc) "
         "WHERE doc IN (SELECT value FROM json_each(?))",

@@ -1,4 +1,4 @@
-"""The embedded engine: each method of the protocol as one transaction or snapshot; modules do the work."""
+"""The embedded engine: each method of the protocol is one transaction or snapshot of functions in other modules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from indexer.engines.local.connections import Connection, Connections, translate
 from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
 from indexer.engines.local.search import highlights
-from indexer.engines.local.vectors import Vectors, missing, unit
+from indexer.engines.local.vectors import Vectors, from_half, missing
 from indexer.records import (
     Document,
     MentionRow,
@@ -49,16 +49,16 @@ class LocalEngine:
     """One collection in one folder.
 
     Args:
-        path: The folder; made when it is not there.
+        path: The folder; created when it does not exist.
         dims: Length of the vectors.
-        language: Of the texts: words of English have a common form, those of other languages stay as they are.
-        read_only: Never write, not even to make the folder.
+        language: Of the texts; English words are stemmed, those of other languages are not.
+        read_only: Never write, nor create the folder.
         wait: Seconds to wait while another process writes.
-        live: Tells the folder of the live generation; None for one that is opened by its number.
+        live: Returns the folder of the live generation; None for a generation that is opened by its number.
 
     Raises:
         MappingMismatch: The collection has vectors of another length, or is of a newer version.
-        NotFound: There is no collection to read.
+        NotFound: The collection does not exist, and `read_only` is set.
         EngineUnavailable: The folder cannot be used: locked, full, damaged, no permission.
     """
 
@@ -79,7 +79,7 @@ class LocalEngine:
         file = path / FILE
         self._connections = Connections(file, read_only=read_only, wait=wait)
         self._vectors = Vectors(path, dims)
-        self._read_at: dict[str, int] = {}  # phrase ► how often phrases had been marked when it was read
+        self._read_at: dict[str, int] = {}  # phrase ► value of `change_count` when it was read
         try:
             if not read_only:
                 with translated(file):
@@ -92,7 +92,7 @@ class LocalEngine:
             raise
 
     def _make_when_new(self, file: Path) -> None:
-        """In a write transaction only when there is something to make: opening must not wait for a writer."""
+        """Write only when there is something to create: opening must not wait for a writer."""
         with self._connections.reading() as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] >= schema.VERSION:
                 return
@@ -102,7 +102,7 @@ class LocalEngine:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """A snapshot of the tables, with the vector files that belong to it open."""
+        """Open a snapshot of the tables with its vector files."""
         with self._connections.reading() as connection:
             for attempt in range(3):
                 try:
@@ -149,12 +149,12 @@ class LocalEngine:
                 phrase_rows.delete_phrases(connection, batch, self._still_changed(connection, batch))
 
     def _still_changed(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> set[str]:
-        """Phrases that may have been marked again after this object read their mentions."""
-        now = phrase_rows.times_marked(connection)
+        """Return phrases that may have been marked again after this object read their mentions."""
+        now = phrase_rows.change_count(connection)
         return {phrase for phrase in phrases if self._read_at.pop(phrase, now) != now}
 
     def _note_read(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> None:
-        self._read_at |= dict.fromkeys(phrases, phrase_rows.times_marked(connection))
+        self._read_at |= dict.fromkeys(phrases, phrase_rows.change_count(connection))
         for phrase in list(self._read_at)[: max(0, len(self._read_at) - MAX_NOTED)]:
             del self._read_at[phrase]
 
@@ -163,7 +163,7 @@ class LocalEngine:
             phrase_rows.write_topics(connection, topics, self.dims)
 
     def catch_up(self) -> None:
-        """Nothing to do: every snapshot has all that was written."""
+        """Do nothing: every snapshot contains all writes."""
 
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
@@ -176,7 +176,7 @@ class LocalEngine:
         return self._live is not None and self._live() != self.path
 
     def retrying(self) -> AbstractContextManager[None]:
-        return nullcontext()  # files are never away
+        return nullcontext()  # files are always available
 
     def close(self) -> None:
         self._connections.close()
@@ -198,7 +198,7 @@ class LocalEngine:
             (without_topic,) = connection.execute("SELECT count(*) FROM mined WHERE topics = '[]'").fetchone()
         size = 0
         for file in self.path.iterdir():
-            with suppress(FileNotFoundError):  # removed by a compaction meanwhile
+            with suppress(FileNotFoundError):  # removed by a concurrent compaction
                 size += file.stat().st_size
         return EngineInfo(
             **counts,
@@ -227,7 +227,7 @@ class LocalEngine:
                 if summary is None:
                     stored[id_] = StoredDocument(found[doc])
                     continue
-                vector = unit(matrix[summary.slot][None])[0] if vectors else None
+                vector = from_half(matrix[summary.slot][None])[0] if vectors else None
                 stored[id_] = StoredDocument(
                     found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
                 )
@@ -251,7 +251,7 @@ class LocalEngine:
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
-        # Page by page, each its own snapshot: a long walk must not keep the write-ahead log from shrinking.
+        # Each page is a snapshot: one long snapshot would keep the write-ahead log from shrinking.
         last = ""
         given = iter(sorted(set(phrase_ids))) if phrase_ids is not None else None
         while True:

@@ -47,12 +47,12 @@ _NAMES_AT_ONCE = 2_000  # above this many tied values, the values of the field a
 
 
 def meta_name(field: str) -> str:
-    """Name in `fields`: the user may have a field called "topic" of his own."""
+    """Return the name in `fields`; a user field may be called "topic" too."""
     return field if field in (TOPIC, KEYPHRASE, ABSENT) else f"meta.{field}"
 
 
 def meta_values(meta: Mapping[str, MetaValue]) -> Iterator[tuple[str, Value]]:
-    """Each (field, value) of a document's own fields, lists taken apart."""
+    """Iterate over (field, value) of the user's fields; each item of a list is a value."""
     for field, content in meta.items():
         for item in content if isinstance(content, list) else [content]:
             value = to_value(item)
@@ -63,7 +63,7 @@ def meta_values(meta: Mapping[str, MetaValue]) -> Iterator[tuple[str, Value]]:
 def mined_values(
     keyphrases: Sequence[Keyphrase], topics: Sequence[TopicWeight]
 ) -> Iterator[tuple[str, Value, float | None]]:
-    """Each (field, value, weight) that mining gives a document."""
+    """Iterate over (field, value, weight) of keyphrases and topics."""
     for keyphrase in keyphrases:
         if len(keyphrase.text) <= MAX_VALUE_LENGTH:
             field = KEYPHRASE if keyphrase.present else ABSENT
@@ -73,33 +73,33 @@ def mined_values(
 
 
 class Dictionary:
-    """Codes of values, made when they are new. For one write transaction."""
+    """Codes of values, assigned when they are new. For one write transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._fields: dict[str, int] = {}
         self._codes: dict[tuple[str, str], int] = {}
 
-    def learn(self, values: Iterable[tuple[str, Value]]) -> None:
-        """Find or make the codes of all these (field, value) at once."""
+    def add(self, values: Iterable[tuple[str, Value]]) -> None:
+        """Look up or assign the codes of all these (field, value) pairs."""
         by_field: dict[str, dict[str, Value]] = {}
         for field, value in values:
             if (field, value.text) not in self._codes:
                 by_field.setdefault(field, {}).setdefault(value.text, value)
         for field, wanted in by_field.items():
-            self._learn_field(field, wanted)
+            self._add_field(field, wanted)
 
     def code(self, field: str, value: Value) -> int:
-        """The code of a value that was learnt."""
+        """Return the code of a value that was added."""
         return self._codes[field, value.text]
 
-    def _learn_field(self, name: str, wanted: dict[str, Value]) -> None:
+    def _add_field(self, name: str, wanted: dict[str, Value]) -> None:
         field = self._field(name)
         sql = "SELECT value, code, number IS NULL FROM facet_values WHERE field = ? AND value IN ({})"
         for text, code, unnumbered in list(select(self._connection, sql, wanted, field)):
             value = wanted.pop(text)
             self._codes[name, text] = code
-            if unnumbered and value.number is not None:  # stood there as text before
+            if unnumbered and value.number is not None:  # was stored as text before
                 self._connection.execute(
                     "UPDATE facet_values SET number = ? WHERE code = ?", (value.number, code)
                 )
@@ -123,8 +123,8 @@ class Dictionary:
 
 
 def own_fields(connection: sqlite3.Connection) -> list[str]:
-    """Names of the users' own fields that some document has."""
-    # Values that no document has any more stay in the dictionary until it is compacted.
+    """Return the names of user fields that some document has."""
+    # Values of no document stay in the dictionary until compaction.
     names = connection.execute(
         "SELECT name FROM fields f WHERE name LIKE 'meta.%' AND EXISTS (SELECT 1 FROM facet_values v "
         "WHERE v.field = f.field AND EXISTS (SELECT 1 FROM doc_values d WHERE d.code = v.code)) ORDER BY name"
@@ -133,12 +133,12 @@ def own_fields(connection: sqlite3.Connection) -> list[str]:
 
 
 def topic_value(topic: str) -> tuple[str, Value]:
-    """A topic id as (field, value)."""
+    """Return a topic id as (field, value)."""
     return TOPIC, Value(topic, topic)
 
 
 def topic_number(code: int) -> int:
-    """A topic as mentions refer to it."""
+    """Return the number by which mentions refer to a topic."""
     return code & _NUMBER
 
 
@@ -146,9 +146,9 @@ def topic_number(code: int) -> int:
 
 
 def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask | None:
-    """Which documents the filters let through, as bool by row; None when there are no filters.
+    """Return a bool mask of the rows that pass the filters; None without filters.
 
-    Rows without a document may be let through too: what is matched with the mask are documents.
+    Rows without a document may pass too: callers apply the mask to documents only.
     """
     if not filters:
         return None
@@ -165,13 +165,13 @@ def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask |
 
 
 def everything(connection: sqlite3.Connection) -> Mask:
-    """A mask that lets all documents through."""
+    """Return a mask that all documents pass."""
     (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
     return np.ones(last + 1, np.bool_)
 
 
 def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) -> Mask:
-    """Documents that meet one of these conditions, all on the same field."""
+    """Return a mask of documents that meet one of these conditions, all on the same field."""
     met = np.zeros(size, np.bool_)
     for condition in conditions:
         items = condition.value if isinstance(condition.value, list) else [condition.value]
@@ -186,7 +186,7 @@ def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) ->
 
 
 def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
-    """SQL for the documents that have a value of the field equal to, below or above `item`.
+    """Return SQL for the documents with a value of the field equal to, below or above `item`.
 
     A stored number compares as a number, everything else as text, whichever way the user wrote it:
     ``year > 2019`` and ``year > "2019"`` mean the same.
@@ -215,7 +215,7 @@ def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
 
 
 def column(rows: Iterable[tuple[int]]) -> Docs:
-    """Rows of one number as an array."""
+    """Return the rows of a one-column result as an array."""
     return np.fromiter(chain.from_iterable(rows), np.int64)
 
 
@@ -225,7 +225,7 @@ def column(rows: Iterable[tuple[int]]) -> Docs:
 def replace_codes(
     connection: sqlite3.Connection, part: Part, wanted: Mapping[int, Mapping[int, float | None]]
 ) -> None:
-    """Make these the codes (with weights) of one part of each document."""
+    """Replace the codes (with weights) of one part of each document."""
     blocks = _read(connection, {doc >> BLOCK_BITS for doc in wanted})
     changed: set[int] = set()
     gone: list[tuple[int, int]] = []
@@ -252,7 +252,7 @@ def replace_codes(
 
 
 def _read(connection: sqlite3.Connection, wanted: set[int]) -> dict[int, list[tuple[int, ...]]]:
-    """Codes of the documents of some blocks."""
+    """Return the codes of the documents of some blocks."""
     sql = "SELECT block, lengths, codes FROM code_blocks WHERE block IN (SELECT value FROM json_each(?))"
     blocks = {}
     for block, packed_lengths, packed_codes in connection.execute(sql, (json_array(wanted),)):
@@ -273,7 +273,7 @@ def _packed(rows: Sequence[tuple[int, ...]]) -> tuple[bytes, bytes]:
 def count(
     connection: Connection, docs: Docs | None, fields: Sequence[str], size: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
-    """The most frequent values of each field among these documents; among all when None."""
+    """Return the most frequent values of each field in these documents; in all when None."""
     if docs is None:
         key = ("count", tuple(fields), size)
         return connection.remembered(key, lambda: _count(connection, None, fields, size))
@@ -298,10 +298,10 @@ def _count(
 def significant_keyphrases(
     connection: Connection, docs: Docs, mined: int, limit: int
 ) -> list[SignificantKeyphrase]:
-    """Keyphrases that are more frequent among these documents than among all that are mined.
+    """Return keyphrases that are more frequent in these documents than in all mined ones.
 
     Args:
-        mined: How many documents are mined.
+        mined: Number of mined documents.
     """
     if len(docs) == 0 or limit <= 0:
         return []
@@ -326,7 +326,7 @@ def significant_keyphrases(
 
 
 def by_topic(connection: sqlite3.Connection, parts: Sequence[Docs]) -> list[Counted]:
-    """How many documents of each part have each topic; the codes are read once for all parts."""
+    """Count the documents of each part with each topic; the codes are read once for all parts."""
     owners, codes = _with_owners(connection, TOPIC_FIELD)
     found = connection.execute("SELECT code, shown FROM facet_values WHERE field = ?", (TOPIC_FIELD,))
     shown = {code & _NUMBER: value for code, value in found}
@@ -341,7 +341,7 @@ def by_topic(connection: sqlite3.Connection, parts: Sequence[Docs]) -> list[Coun
 
 
 def _with_owners(connection: sqlite3.Connection, field: int) -> tuple[Docs, Codes]:
-    """All codes of a field, each with the row of its document."""
+    """Return all codes of a field, each with the row of its document."""
     docs, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     cursor = connection.execute("SELECT block, lengths, codes FROM code_blocks")
     while rows := cursor.fetchmany(_BLOCKS_AT_ONCE):
@@ -356,13 +356,13 @@ def _with_owners(connection: sqlite3.Connection, field: int) -> tuple[Docs, Code
 
 
 def _keyphrase_counts(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
-    """How many documents have each keyphrase, by its number within the field."""
+    """Count the documents with each keyphrase, by its number within the field."""
     codes = _codes(connection, docs)
     return np.bincount(codes[codes >> FIELD_BITS == KEYPHRASE_FIELD] & _NUMBER)
 
 
 def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
-    """All codes of these documents, one behind the other."""
+    """Return the concatenated codes of these documents."""
     sql = "SELECT block, lengths, codes FROM code_blocks"
     if docs is None:
         cursor = connection.execute(sql)
@@ -389,7 +389,7 @@ def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
 def _most_frequent(
     connection: sqlite3.Connection, field: int, counts: Codes, size: int
 ) -> tuple[tuple[str, int], ...]:
-    """(shown value, count), most frequent first, ties by value (numbers by size)."""
+    """Return (displayed value, count), most frequent first, ties by value (numbers by size)."""
     kinds = np.flatnonzero(counts)
     if size <= 0:
         return ()
@@ -410,7 +410,7 @@ def _most_frequent(
 
 
 def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, size: int) -> Codes:
-    """The `size` first of these values in order of value."""
+    """Return the first `size` of these values in order of value."""
     if len(kinds) <= size:
         return kinds
     order = "number IS NULL, number, value"
@@ -421,7 +421,7 @@ def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, si
             (json_array(field << FIELD_BITS | number for number in kinds.tolist()), size),
         )
         return column(rows) & _NUMBER
-    # So many are tied that the first ones come soon when the field's values are gone through in order.
+    # With so many ties, reading the field's values in order reaches the first ones soon.
     tied = np.zeros(int(kinds.max()) + 1, np.bool_)
     tied[kinds] = True
     first: list[int] = []

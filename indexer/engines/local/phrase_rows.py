@@ -23,7 +23,7 @@ from indexer.engines.local.schema import (
     select,
     storable_ids,
 )
-from indexer.engines.local.vectors import Vectors, bad_vector, unit
+from indexer.engines.local.vectors import Vectors, bad_vector, from_half
 from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
 from indexer.records import MentionRow, PhraseRow, Place, Topic
@@ -37,8 +37,8 @@ MAX_MENTIONS = (1 << MENTION_BITS) - 1
 PHRASES_AT_ONCE = 128  # of the stream by phrase; bounds its memory
 _NO_VECTOR = np.empty(0, np.float32)
 
-# The keyphrases of a document are JSON, [["id", "text", …], …]: a quote in a text is escaped there, so what is looked
-# for stands only where a keyphrase begins. Parsing each list for each of its mentions would take far longer.
+# The keyphrases of a document are JSON, [["id", "text", …], …]. A quote in a text is escaped there, so the searched
+# string occurs only where a keyphrase begins. Parsing the list for each mention would take far longer.
 _COLUMNS = f"""
     m.mention & {MAX_MENTIONS}, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value,
     instr(k.keyphrases, '["' || n.id || '", '), g.first
@@ -58,12 +58,12 @@ _TABLES = f"""
 
 
 def known_names(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
-    """Row numbers of the phrases that were stored before."""
+    """Return the row numbers of phrases that are stored."""
     return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", storable_ids(ids)))
 
 
 def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> dict[str, int]:
-    """Row numbers of phrases (id ► normal form), made when they are new."""
+    """Return the row numbers of phrases (id ► normal form), assigned when they are new."""
     codes = known_names(connection, phrases)
     (last,) = connection.execute("SELECT coalesce(max(code), 0) FROM names").fetchone()
     new = [
@@ -75,7 +75,7 @@ def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> di
 
 
 def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
-    """Put phrases on the list of those whose row in `phrases` is out of date."""
+    """Mark phrases whose row in `phrases` is out of date."""
     marked = [(code,) for code in sorted(codes)]
     connection.executemany("INSERT OR IGNORE INTO changed_phrases VALUES (?)", marked)
     if marked:
@@ -84,8 +84,8 @@ def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
         )
 
 
-def times_marked(connection: sqlite3.Connection) -> int:
-    """How often phrases have been put on the list: who finds the same number has missed nothing."""
+def change_count(connection: sqlite3.Connection) -> int:
+    """Return a counter that increases whenever phrases are marked as changed."""
     found = connection.execute("SELECT value FROM state WHERE key = 'marks'").fetchone()
     return int(found[0]) if found else 0
 
@@ -96,10 +96,10 @@ def write_phrases(
     rows: Sequence[PhraseRow],
     still_changed: Collection[str],
 ) -> None:
-    """Write or overwrite rows; a vector that is there already is not written again.
+    """Write or overwrite rows; an unchanged vector is not written again.
 
     Args:
-        still_changed: Phrases that stay on the list of changed ones.
+        still_changed: Phrases that stay marked as changed.
     """
     batch = list({row.phrase_id: row for row in rows}.values())
     for row in batch:
@@ -134,8 +134,8 @@ def write_phrases(
             for code, slot, row in zip(codes, slots, batch, strict=True)
         ],
     )
-    settled = [(names[row.phrase_id],) for row in batch if row.phrase_id not in still_changed]
-    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", settled)
+    unmarked = [(names[row.phrase_id],) for row in batch if row.phrase_id not in still_changed]
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", unmarked)
 
 
 def delete_phrases(
@@ -143,12 +143,12 @@ def delete_phrases(
 ) -> None:
     codes = known_names(connection, ids)
     connection.executemany("DELETE FROM phrases WHERE code = ?", [(code,) for code in codes.values()])
-    settled = [(code,) for id_, code in codes.items() if id_ not in still_changed]
-    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", settled)
+    unmarked = [(code,) for id_, code in codes.items() if id_ not in still_changed]
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", unmarked)
 
 
 def page_of_changed(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
-    """The next phrases whose row is out of date, as (number, id)."""
+    """Return the next phrases whose row is out of date, as (number, id)."""
     return connection.execute(
         "SELECT c.code, n.id FROM changed_phrases c JOIN names n ON n.code = c.code WHERE c.code > ? "
         "ORDER BY c.code LIMIT ?",
@@ -157,13 +157,13 @@ def page_of_changed(connection: sqlite3.Connection, after: int) -> list[tuple[in
 
 
 def read_phrases(connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]) -> list[PhraseRow]:
-    """Rows in the order given; unknown ones are left out."""
+    """Return rows in the order given; unknown ids are skipped."""
     records = connection.execute(
         "SELECT n.id, n.phrase, p.surfaces, p.documents, p.topics, p.slot FROM names n "
         "JOIN phrases p ON p.code = n.code WHERE n.id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
     ).fetchall()
-    matrix = unit(vectors.rows(connection, "phrases")[[record[-1] for record in records]])
+    matrix = from_half(vectors.rows(connection, "phrases")[[record[-1] for record in records]])
     rows = {
         id_: PhraseRow(
             id_, phrase, tuple(json.loads(surfaces)), documents, tuple(json.loads(topics)), matrix[number]
@@ -174,7 +174,7 @@ def read_phrases(connection: sqlite3.Connection, vectors: Vectors, ids: Sequence
 
 
 def ids_by_slot(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[int, str]:
-    """Which of these slots still hold the vector of a phrase, and of which."""
+    """Map slots that hold the vector of a phrase to the phrase id; dead slots are skipped."""
     rows = connection.execute(
         "SELECT p.slot, n.id FROM phrases p JOIN names n ON n.code = p.code "
         "WHERE p.slot IN (SELECT value FROM json_each(?))",
@@ -184,7 +184,7 @@ def ids_by_slot(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[in
 
 
 def page_of_phrase_ids(connection: sqlite3.Connection, after: str) -> list[str]:
-    """The next ids, ascending."""
+    """Return the next ids, ascending."""
     rows = connection.execute(
         "SELECT n.id FROM names n WHERE n.id > ? AND EXISTS (SELECT 1 FROM phrases WHERE code = n.code) "
         "ORDER BY n.id LIMIT ?",
@@ -201,7 +201,7 @@ def _json(items: Sequence[str]) -> str:
 
 
 def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: int) -> None:
-    """Make these the topics of the collection."""
+    """Replace the topics of the collection."""
     for topic in topics:
         reason = bad_vector(topic.centroid, dims) or unencodable(
             "\n".join([topic.id, topic.label, *topic.phrases])
@@ -226,7 +226,7 @@ def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: 
 
 
 def read_topics(connection: Connection) -> list[Topic]:
-    """All topics, largest first."""
+    """Return all topics, largest first."""
     return list(connection.remembered("topics", lambda: _read_topics(connection)))
 
 
@@ -251,7 +251,7 @@ def _read_topics(connection: sqlite3.Connection) -> list[Topic]:
 
 
 def insert_mentions(connection: sqlite3.Connection, rows: Mapping[int, Sequence[MentionRow]]) -> None:
-    """Write the mentions of documents that have none, in the order of their vectors."""
+    """Insert the mentions of documents without mentions, in the order of their vectors."""
     flat = [row for kept in rows.values() for row in kept]
     names = name_codes(connection, {row.phrase_id: row.phrase for row in flat})
     topics = _topic_numbers(connection, {row.topic for row in flat})
@@ -287,7 +287,7 @@ def remove_mentions(connection: sqlite3.Connection, docs: Sequence[int]) -> None
 
 
 def set_topics(connection: sqlite3.Connection, rows: Mapping[int, Mapping[str, str | None]]) -> None:
-    """Set the topics of some mentions (phrase id ► topic id) where they differ from what is stored."""
+    """Update the topics of mentions (phrase id ► topic id) where they differ from the stored ones."""
     names = known_names(connection, {phrase for row in rows.values() for phrase in row})
     topics = _topic_numbers(connection, {topic for row in rows.values() for topic in row.values()})
     changes, changed = [], set()
@@ -304,17 +304,17 @@ def set_topics(connection: sqlite3.Connection, rows: Mapping[int, Mapping[str, s
 
 
 def _range(doc: int) -> tuple[int, int]:
-    """First and last number that a mention or sentence of the document can have."""
+    """Return the first and last possible number of a mention or sentence of the document."""
     return doc << MENTION_BITS, doc << MENTION_BITS | MAX_MENTIONS
 
 
 def _topic_numbers(
     connection: sqlite3.Connection, topics: Collection[str | None]
 ) -> dict[str | None, int | None]:
-    """Topics as mention rows refer to them."""
+    """Map topics to the numbers by which mention rows refer to them."""
     values = {topic: topic_value(topic) for topic in topics if topic is not None}
     dictionary = Dictionary(connection)
-    dictionary.learn(values.values())
+    dictionary.add(values.values())
     return {None: None} | {topic: topic_number(dictionary.code(*value)) for topic, value in values.items()}
 
 
@@ -332,7 +332,7 @@ def _unpacked_places(blob: bytes) -> tuple[Place, ...]:
 def mentions_of_documents(
     connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]
 ) -> Iterator[list[MentionRow]]:
-    """The mention rows of each document in turn, best first."""
+    """Iterate over the mention rows of each document, best first."""
     docs = doc_numbers(connection, ids)
     rows = vectors.rows(connection, "mentions")
     for id_ in ids:
@@ -343,13 +343,13 @@ def mentions_of_documents(
             _range(docs[id_]),
         ).fetchall()
         if found:
-            yield to_mentions(found, unit(rows[[record[-1] + record[0] for record in found]]))
+            yield to_mentions(found, from_half(rows[[record[-1] + record[0] for record in found]]))
 
 
 def mentions_by_slot(
     connection: sqlite3.Connection, vectors: Vectors, owners: Iterable[tuple[int, int]]
 ) -> list[MentionRow]:
-    """Mention rows from (document row, position), in this order."""
+    """Return the mention rows of (document row, position) pairs, in this order."""
     found = [
         connection.execute(
             f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.mention = ?",
@@ -358,11 +358,11 @@ def mentions_by_slot(
         for doc, at in owners
     ]
     rows = vectors.rows(connection, "mentions")
-    return to_mentions(found, unit(rows[[record[-1] + record[0] for record in found]])) if found else []
+    return to_mentions(found, from_half(rows[[record[-1] + record[0] for record in found]])) if found else []
 
 
 def page_of_phrases(connection: sqlite3.Connection, after: str) -> list[str]:
-    """The next ids of phrases that have mentions, ascending."""
+    """Return the next ids of phrases with mentions, ascending."""
     rows = connection.execute(
         "SELECT id FROM names n WHERE id > ? AND EXISTS (SELECT 1 FROM mentions WHERE phrase = n.code) "
         "ORDER BY id LIMIT ?",
@@ -374,7 +374,7 @@ def page_of_phrases(connection: sqlite3.Connection, after: str) -> list[str]:
 def mentions_by_phrase(
     connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str], limit: int
 ) -> list[list[MentionRow]]:
-    """Mention rows of each of these phrases, in the order given; phrases without any are left out."""
+    """Return the mention rows of each of these phrases, in the order given; phrases without mentions are skipped."""
     found: dict[str, list[Any]] = {id_: [] for id_ in ids}
     cursor = connection.execute(
         f"SELECT {_COLUMNS} FROM (SELECT code AS wanted FROM names "
@@ -388,9 +388,9 @@ def mentions_by_phrase(
     for records in groups:
         if len(records) > limit:
             records.sort(key=lambda record: _chance(record[1]))
-    # One gather for the page: rows with a vector from all groups, one group behind the other.
+    # One gather for the page: the vectors of all groups, concatenated.
     slots = [record[-1] + record[0] for records in groups for record in records[:limit]]
-    matrix = unit(vectors.rows(connection, "mentions")[slots])
+    matrix = from_half(vectors.rows(connection, "mentions")[slots])
     rows, start = [], 0
     for records in groups:
         end = start + min(limit, len(records))
@@ -400,12 +400,12 @@ def mentions_by_phrase(
 
 
 def _chance(document_id: str) -> bytes:
-    """An order of documents that depends on nothing but their ids."""
+    """Return a sort key of documents that depends on their ids only."""
     return blake2b(document_id.encode("utf-8"), digest_size=8).digest()
 
 
 def to_mentions(records: Sequence[Any], vectors: NDArray[np.float32]) -> list[MentionRow]:
-    """Records of `_COLUMNS` as rows; those past the end of `vectors` get an empty one."""
+    """Convert records of `_COLUMNS` to rows; those past the end of `vectors` get an empty vector."""
     return [
         MentionRow(
             document_id=document,
@@ -426,7 +426,7 @@ def to_mentions(records: Sequence[Any], vectors: NDArray[np.float32]) -> list[Me
 
 
 def document_frequencies(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """In how many documents each phrase has a mention row."""
+    """Count the documents in which each phrase has a mention row."""
     rows = connection.execute(
         "SELECT n.id, (SELECT count(*) FROM mentions WHERE phrase = n.code) FROM names n "
         "WHERE n.id IN (SELECT value FROM json_each(?))",

@@ -22,7 +22,7 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.fragments import marks_in, pieces, worth
+from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
 from indexer.engines.local import facets, phrase_rows
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.facets import Docs, Mask, column
@@ -34,13 +34,13 @@ from indexer.records import MentionRow, PhraseRow, Vector
 
 Scores = NDArray[np.float64]
 
-TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts as three in the text
+TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts three times
 _FEW = 4_000  # documents looked up one by one rather than by reading the whole table
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Documents that match, and their scores; None when all are equal."""
+    """Matching documents and their scores; None when all are equal."""
 
     docs: Docs
     scores: Scores | None = None
@@ -76,7 +76,7 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
 
 
 def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
-    """All documents that match."""
+    """Return all matching documents."""
     matches = _matches(connection, words, facets.allowed(connection, conditions))
     return _ranked(connection, matches, len(matches.docs))
 
@@ -84,7 +84,7 @@ def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Se
 def significant_keyphrases(
     connection: Connection, conditions: Sequence[Filter], limit: int
 ) -> list[SignificantKeyphrase]:
-    """Keyphrases that are more frequent among the mined documents under the filters than among all."""
+    """Return keyphrases that are more frequent in the mined documents under the filters than in all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
     mask = facets.allowed(connection, conditions)
     return facets.significant_keyphrases(
@@ -93,7 +93,7 @@ def significant_keyphrases(
 
 
 def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter]]) -> list[Counted]:
-    """How many documents there are in each part, and how many of them have each topic."""
+    """Count the documents of each part, and how many of them have each topic."""
     every = column(connection.execute("SELECT doc FROM documents"))
     masks = [facets.allowed(connection, conditions) for conditions in parts]
     docs = [every if mask is None else every[mask[every]] for mask in masks]
@@ -101,9 +101,9 @@ def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter
 
 
 def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:
-    """All documents that match the words, or all there are; then the filters."""
+    """Return the documents that match the words (all without words) and pass the mask."""
     parsed = fts_expression(query) if query else Expression("", "")
-    if parsed.wanted:
+    if parsed.required:
         rows = connection.execute(
             f"SELECT rowid, -bm25(words, {TITLE_WEIGHT}, {TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
             (query.absent if query else 0.0, parsed.match),
@@ -123,7 +123,7 @@ def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask
 
 
 def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
-    """The mask, without the documents that have a word which the query excludes."""
+    """Return the mask without documents that contain an excluded word."""
     excluded = fts_expression(query).excluded if query else ""
     if not excluded:
         return mask
@@ -135,7 +135,7 @@ def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:
-    """The best `limit`, ties by id."""
+    """Return the best `limit`, ties by id."""
     docs, scores, total = matches.docs, matches.scores, len(matches.docs)
     if limit <= 0 or total == 0:
         return Ranking((), (), total)
@@ -151,7 +151,7 @@ def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ran
 
 
 def _every(connection: Connection, limit: int) -> Ranking:
-    """All documents there are, by id."""
+    """Return all documents, by id."""
     sql = "SELECT count(*) FROM documents"
     total = connection.remembered("documents", lambda: connection.execute(sql).fetchone()[0])
     found = connection.execute("SELECT id FROM documents ORDER BY id LIMIT ?", (max(0, limit),))
@@ -165,7 +165,7 @@ def _listed(ids: dict[int, str], scored: Iterable[tuple[int, float]], limit: int
 
 
 def _first_ids(connection: sqlite3.Connection, docs: Docs, limit: int) -> list[str]:
-    """The first of these documents in order of id."""
+    """Return the first of these documents in order of id."""
     if len(docs) <= _FEW:
         return sorted(doc_ids(connection, docs.tolist()).values())[:limit]
     mask = np.zeros(int(docs.max()) + 1, np.bool_)
@@ -187,7 +187,7 @@ def _first_ids(connection: sqlite3.Connection, docs: Docs, limit: int) -> list[s
 def _by_vector(
     connection: sqlite3.Connection, vectors: Vectors, query: Vector, limit: int, mask: Mask | None
 ) -> Ranking:
-    """Documents by cosine; `total` counts the documents under the filters that have a vector."""
+    """Rank documents by cosine; `total` counts the documents under the filters that have a vector."""
     slots = None
     if mask is None:
         (total,) = connection.execute("SELECT count(*) FROM mined").fetchone()
@@ -216,7 +216,7 @@ def _by_vector(
 def of_topic(
     connection: sqlite3.Connection, vectors: Vectors, topic_id: str, centroid: Vector, limit: int
 ) -> Ranking:
-    """Documents that stand for a topic."""
+    """Return representative documents of a topic."""
     _checked(centroid, vectors.dims)
     rows = connection.execute(
         "SELECT m.slot, m.doc, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
@@ -239,7 +239,7 @@ def of_topic(
 
 
 def _mined(connection: sqlite3.Connection, mask: Mask, *columns: str) -> list[Docs]:
-    """Columns of the mined documents that the mask lets through."""
+    """Return columns of the mined documents that pass the mask."""
     docs = np.flatnonzero(mask)
     sql = f"SELECT doc, {', '.join(columns)} FROM mined"
     if len(docs) <= _FEW:
@@ -312,7 +312,7 @@ def nearest_mentions(
 
 
 def _ranges(first: Docs, count: Docs) -> Slots:
-    """All numbers of the ranges [first, first + count)."""
+    """Return all numbers of the ranges [first, first + count)."""
     ends = np.cumsum(count)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - count, count)
     return np.asarray(np.repeat(first, count) + within, np.int64)
@@ -333,22 +333,22 @@ def _checked(query: Vector, dims: int) -> Vector:
 
 @dataclass(frozen=True)
 class Expression:
-    """A word query in the language of FTS5. `excluded` alone means: everything but these."""
+    """A word query in FTS5 syntax. `excluded` alone matches all other documents."""
 
-    wanted: str
+    required: str
     excluded: str
 
     @property
     def match(self) -> str:
-        """For MATCH, when something is wanted."""
-        return f"({self.wanted}) NOT ({self.excluded})" if self.excluded else self.wanted
+        """For MATCH, when something is required."""
+        return f"({self.required}) NOT ({self.excluded})" if self.excluded else self.required
 
 
 def fts_expression(query: WordQuery) -> Expression:
-    """Translate a query. Every clause is quoted, so nothing that a user types is syntax.
+    """Translate a query. Every clause is quoted, so that no user input is syntax.
 
-    Clauses that hold no letter or digit are left out. Clauses that must all match are joined by a space and
-    not by AND: so FTS5 too ignores a clause in which its tokenizer finds nothing.
+    Clauses without a letter or digit are skipped. Clauses that must all match are joined by a space, not by AND: FTS5
+    then ignores a clause in which its tokenizer finds no word.
     """
     wanted = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
     excluded = [_quoted(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
@@ -357,7 +357,7 @@ def fts_expression(query: WordQuery) -> Expression:
 
 
 def _in_text(expression: str) -> str:
-    """Looked for in what people wrote, and not among absent keyphrases."""
+    """Restrict an expression to title and text, without absent keyphrases."""
     return f"{{title text}} : ({expression})" if expression else ""
 
 
@@ -372,8 +372,8 @@ def _quoted(clause: Clause) -> str:
 def highlights(
     connection: sqlite3.Connection, query: WordQuery, ids: Sequence[str], limit: int
 ) -> Mapping[str, tuple[Fragment, ...]]:
-    """Fragments of each document in which a wanted clause stands, at most `limit` each, best first."""
-    wanted = fts_expression(WordQuery(query.clauses, require_all=False)).wanted
+    """Return fragments of each document that matches a required clause, at most `limit` each, best first."""
+    wanted = fts_expression(WordQuery(query.clauses, require_all=False)).required
     if not wanted or limit <= 0:
         return {}
     sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
@@ -390,17 +390,17 @@ def highlights(
             continue
         originals = restored(title, text, nuls)
         found = [
-            piece
+            fragment
             for field, original, with_marks in zip(("title", "text"), originals, marked, strict=True)
-            for piece in pieces(field, original, marks_in(with_marks, opening, closing))
+            for fragment in fragments_around(field, original, marked_ranges(with_marks, opening, closing))
         ]
-        found.sort(key=worth)
+        found.sort(key=fragment_rank)
         answer[id_] = tuple(found[:limit])
     return {id_: answer[id_] for id_ in dict.fromkeys(ids) if id_ in answer}
 
 
 def _unused_characters(texts_: Iterable[str]) -> tuple[str, str]:
-    """Two private-use characters that stand in none of the texts: they can be told from text for certain."""
+    """Return two private-use characters that occur in none of the texts."""
     used = set().union(*map(set, texts_))
     private = chain(range(0xE000, 0xF900), range(0xF0000, 0x10FFFE))
     free = (chr(code) for code in private if chr(code) not in used)
