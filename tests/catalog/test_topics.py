@@ -67,7 +67,7 @@ def test_renaming_refuses_an_unknown_topic_and_an_empty_name(catalog: Catalog) -
     catalog.save_topics("main", [topic(1)])
     with pytest.raises(NotFound, match="no topic 't-000009' in collection 'main'"):
         catalog.rename_topic("main", "t-000009", "x")
-    with pytest.raises(QueryError, match="name of topic t-000001 is empty"):
+    with pytest.raises(QueryError, match="label of topic t-000001 is empty"):
         catalog.rename_topic("main", "t-000001", " ")
 
 

@@ -132,7 +132,7 @@ def prepare(
     if not there and not create:
         raise NotFound(
             f"There is no collection '{names.stem}' at {cluster.where}.",
-            hint="Create it: indexer index SOURCE",
+            hint="Make one: indexer index SOURCE",
         )
     missing = [kind for kind in KINDS if names.alias(kind) not in there]
     if missing and create:

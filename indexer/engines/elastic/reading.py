@@ -221,8 +221,8 @@ class ChangeMarks:
     """The change marks of one collection.
 
     A change mark is a row for each phrase whose phrase row is out of date. A phrase may be marked again after its
-    mentions were read and before its row is written. That mark must stay, so `clear` removes only the version that was there when
-    the mentions were read.
+    mentions were read and before its row is written. That mark must stay, so `clear` removes only the version that was
+    there when the mentions were read.
     """
 
     def __init__(self, cluster: Cluster, names: Names, fresh: Freshness) -> None:

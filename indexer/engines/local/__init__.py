@@ -17,7 +17,7 @@ def open_engine(settings: Settings, dims: int, *, create: bool) -> LocalEngine:
     if new and not create:
         raise NotFound(
             f"There is no collection '{settings.collection}' in {settings.home}.",
-            hint="Create it: indexer index SOURCE. Or name another folder: --home PATH",
+            hint="Make one: indexer index SOURCE. Or name another folder: --home PATH",
         )
     settings.make_home()
     live = partial(live_folder, settings.collection_folder)

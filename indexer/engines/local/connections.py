@@ -203,7 +203,7 @@ class Connections:
     def _open(self) -> Connection:
         if self.read_only and not self.file.exists():
             raise NotFound(
-                f"There is no collection in {self.file.parent}.", hint="Create it: indexer index SOURCE"
+                f"There is no collection in {self.file.parent}.", hint="Make one: indexer index SOURCE"
             )
         if not self.read_only:
             return self._configured(f"{self.file.absolute().as_uri()}?mode=rwc")
