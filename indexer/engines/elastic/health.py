@@ -118,9 +118,9 @@ def lacking(cluster: Cluster, index: str, privileges: Sequence[str]) -> list[str
         EngineForbidden: The server rejects our credentials.
         EngineUnavailable: The server does not answer.
     """
-    wanted = [{"names": [index], "privileges": list(privileges)}]
+    requested = [{"names": [index], "privileges": list(privileges)}]
     try:
-        answer = cluster.ask(cluster.client.security.has_privileges, index=wanted)
+        answer = cluster.ask(cluster.client.security.has_privileges, index=requested)
     except (EngineForbidden, EngineUnavailable):
         raise
     except SearchError:

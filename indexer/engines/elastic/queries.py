@@ -26,11 +26,13 @@ NOTHING: Query = {"match_none": {}}
 
 def of_words(query: WordQuery) -> tuple[Query, bool]:
     """Return the query, and whether its hits have scores."""
-    wanted = required_clauses(query)
+    requested = required_clauses(query)
     excluded = _excluded(query)
-    if not wanted:
+    if not requested:
         return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
-    parts: Query = {"must": wanted} if query.require_all else {"should": wanted, "minimum_should_match": 1}
+    parts: Query = (
+        {"must": requested} if query.require_all else {"should": requested, "minimum_should_match": 1}
+    )
     return {"bool": parts | ({"must_not": excluded} if excluded else {})}, True
 
 
@@ -46,8 +48,8 @@ def _excluded(query: WordQuery) -> list[Query]:
 
 def required_clauses(query: WordQuery) -> list[Query]:
     """Return one query per clause that is not negated and has a letter or digit."""
-    wanted = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
-    return [_clause(clause, query.absent) for clause in wanted]
+    requested = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
+    return [_clause(clause, query.absent) for clause in requested]
 
 
 def _clause(clause: Clause, absent: float = 0.0) -> Query:

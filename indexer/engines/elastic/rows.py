@@ -319,8 +319,8 @@ def to_vector(numbers: Sequence[float]) -> Vector:
 
 def usable(ids: Iterable[str]) -> list[str]:
     """Return the distinct ids, without those that cannot be stored."""
-    wanted = dict.fromkeys(ids)
-    return [id_ for id_ in wanted if id_ and not unencodable(id_) and len(id_.encode()) <= MAX_ID_LENGTH]
+    requested = dict.fromkeys(ids)
+    return [id_ for id_ in requested if id_ and not unencodable(id_) and len(id_.encode()) <= MAX_ID_LENGTH]
 
 
 def compared(value: Value) -> str:

@@ -112,9 +112,9 @@ def scan(
 ) -> Iterator[tuple[str, float]]:
     """Iterate over all matching documents, in pages over one point in time."""
     query, scored = queries.of_words(words) if words else ({"match_all": {}}, False)
-    wanted = {"bool": {"must": [query], "filter": queries.of_filters(filters)}}
+    requested = {"bool": {"must": [query], "filter": queries.of_filters(filters)}}
     sort = ["_score", "id"] if scored else ["id"]
-    for hit in stream(cluster, names.documents, wanted, sort=sort, fields=[], page=DEEPEST):
+    for hit in stream(cluster, names.documents, requested, sort=sort, fields=[], page=DEEPEST):
         yield hit["_id"], float(hit["_score"]) if scored else 0.0
 
 
@@ -170,9 +170,9 @@ def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, .
 def _spellings(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str]:
     """Map case-folded keyphrases to their spelling in a document."""
     body = {"size": 1, "sort": ["_doc"], "_source": ["keyphrases"], "track_total_hits": False}
-    asked = [(names.documents, {**body, "query": {"term": {"keyphrase_keys": key}}}) for key in keys]
+    requests = [(names.documents, {**body, "query": {"term": {"keyphrase_keys": key}}}) for key in keys]
     found: dict[str, str] = {}
-    for key, answer in zip(keys, cluster.search_many(asked) if asked else [], strict=True):
+    for key, answer in zip(keys, cluster.search_many(requests) if requests else [], strict=True):
         texts = [text for hit in answer["hits"]["hits"] for text in hit["_source"]["keyphrases"]]
         found[key] = next((text for text in texts if text.casefold() == key), key)
     return found
@@ -187,17 +187,17 @@ def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_ind
     The graph holds quantized vectors, whose cosines have errors up to 0.05; the best are scored again with the full
     vectors.
     """
-    wanted = min(limit, DEEPEST)
+    requested = min(limit, DEEPEST)
     knn: Query = {
         "field": "vector",
         "query_vector": rows.of_vector(vector),
-        "k": wanted,
-        "num_candidates": min(DEEPEST, max(2 * wanted, CANDIDATES)),
+        "k": requested,
+        "num_candidates": min(DEEPEST, max(2 * requested, CANDIDATES)),
         "rescore_vector": {"oversample": OVERSAMPLE[vector_index]},
     }
     if conditions:
         knn["filter"] = list(conditions)
-    return {"knn": knn, "size": wanted, "track_total_hits": False}
+    return {"knn": knn, "size": requested, "track_total_hits": False}
 
 
 def cosine(hit: Query) -> float:
@@ -218,10 +218,10 @@ def of_topic(
     total = int(cluster.search_many([(names.documents, counting)])[0]["hits"]["total"]["value"])
     best: list[tuple[float, str]] = []
     for bound in ("gte", "lt"):
-        wanted = min(limit, total) - len(best)
-        if wanted > 0:
+        requested = min(limit, total) - len(best)
+        if requested > 0:
             condition = weighing({"range": {"topic_weights.weight": {bound: MOSTLY}}})
-            near = _nearest(centroid, wanted, [condition], state.vector_index)
+            near = _nearest(centroid, requested, [condition], state.vector_index)
             answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
             hits = state.same(names.documents, answer["hits"]["hits"])
             best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
@@ -323,7 +323,7 @@ def _passing(
 
 def _counts(fields: Sequence[str], size: int) -> Query:
     """Return aggregations, which count all matches. Most frequent first, ties by value."""
-    asked: Query = {}
+    requests: Query = {}
     for number, name in enumerate(fields):
         field = queries.field_of(name)
         if field is None or size <= 0:
@@ -335,8 +335,8 @@ def _counts(fields: Sequence[str], size: int) -> Query:
             counts["terms"]["collect_mode"] = "breadth_first"
             spelling = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": [SPELLING[name]]}}
             counts["aggs"] = {"spelling": spelling}
-        asked[str(number)] = counts
-    return asked
+        requests[str(number)] = counts
+    return requests
 
 
 def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple[tuple[str, int], ...]]:
@@ -376,8 +376,8 @@ def highlights(
 
     The server marks the words in whole fields; `fragments_around` cuts the excerpts, as for every engine.
     """
-    wanted = queries.required_clauses(query)
-    if not wanted or limit <= 0:
+    requested = queries.required_clauses(query)
+    if not requested or limit <= 0:
         return {}
     seal = secrets.token_hex(8)  # occurs in no text
     opening, closing = f"<{seal}>", f"</{seal}>"
@@ -389,7 +389,7 @@ def highlights(
             size=len(some),
             source={"includes": ["title", "text", "nuls"]},
             highlight={
-                "highlight_query": {"bool": {"should": wanted}},
+                "highlight_query": {"bool": {"should": requested}},
                 "number_of_fragments": 0,
                 "max_analyzed_offset": MARKED_CHARACTERS,
                 "pre_tags": [opening],

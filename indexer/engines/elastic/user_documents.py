@@ -104,13 +104,13 @@ class UserDocuments:
         """Return the current state of these documents, whether searches see it or not; deleted ones are skipped."""
         found = []
         for some in batches(routings.items(), PAGE):
-            asked = [
+            requests = [
                 {"_id": id_, "_source": self._wanted()}
                 | ({"routing": routing} if routing is not None else {})
                 for id_, routing in some
             ]
             cluster = self.index.cluster
-            answer = cluster.ask(cluster.client.mget, index=self.index.name, docs=asked)
+            answer = cluster.ask(cluster.client.mget, index=self.index.name, docs=requests)
             for row in answer["docs"]:
                 if row.get("error"):
                     raise explained(cluster.where, 503, row)
@@ -173,14 +173,14 @@ class UserDocuments:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[BulkFailure]:
+    def write(self, requested: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[BulkFailure]:
         """Write our object to documents that have not changed since they were read; returns the failures."""
         field, name = self.index.field, self.index.name
         return send(
             self.index.cluster,
             (
                 Action("update", name, row.id, {field: body}, row.guard, ours=False, routing=row.routing)
-                for row, body in wanted
+                for row, body in requested
             ),
         )
 
@@ -263,7 +263,7 @@ class UserDocuments:
             preference=preference,
         )["id"]
 
-        def asked(number: int, after: list[Any] | None) -> list[Row]:
+        def read_page(number: int, after: list[Any] | None) -> list[Row]:
             nonlocal opened
             answer = cluster.search(
                 query=query,
@@ -282,7 +282,7 @@ class UserDocuments:
         try:
             with ThreadPoolExecutor(slices) as pool:
                 waiting: dict[int, Future[list[Row]]] = {
-                    number: pool.submit(asked, number, None) for number in range(slices)
+                    number: pool.submit(read_page, number, None) for number in range(slices)
                 }
                 while waiting:
                     for number, future in list(waiting.items()):
@@ -290,7 +290,7 @@ class UserDocuments:
                         if len(hits) < page:
                             del waiting[number]
                         else:  # read on while the caller works on this page
-                            waiting[number] = pool.submit(asked, number, hits[-1]["sort"])
+                            waiting[number] = pool.submit(read_page, number, hits[-1]["sort"])
                         if hits:
                             yield hits
         finally:

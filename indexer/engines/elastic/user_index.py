@@ -183,8 +183,8 @@ def _check_field(cluster: Cluster, index: str, field: str, *, text: bool) -> Non
 
 
 def _check_ours(name: str, field: str, found: Json) -> None:
-    wanted = {key: value["type"] for key, value in enrichment(64)["properties"].items()}
-    if {key: value.get("type") for key, value in found.get("properties", {}).items()} != wanted:
+    requested = {key: value["type"] for key, value in enrichment(64)["properties"].items()}
+    if {key: value.get("type") for key, value in found.get("properties", {}).items()} != requested:
         raise MappingMismatch(
             f"The index '{name}' has a field '{field}' that is not of this program.",
             hint="Choose another name for the object that is added: --into NAME",

@@ -305,11 +305,11 @@ def write_topics(
             raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
     fresh.refresh(names.topics)
     before = {hit["_id"] for hit in _rows(cluster, names)}
-    wanted = {topic.id: topic for topic in topics}
-    actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in wanted.items()]
-    actions += [Action("delete", names.topics, id_) for id_ in sorted(before - wanted.keys())]
+    requested = {topic.id: topic for topic in topics}
+    actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in requested.items()]
+    actions += [Action("delete", names.topics, id_) for id_ in sorted(before - requested.keys())]
     fresh.must(actions)
-    _rename(cluster, names, fresh, {id_: topic.label for id_, topic in wanted.items()})
+    _rename(cluster, names, fresh, {id_: topic.label for id_, topic in requested.items()})
 
 
 def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[str, str]) -> None:
@@ -319,9 +319,10 @@ def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[st
     hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
     fresh.must(
         (
-            Action("update", names.documents, hit["_id"], {"topic_labels": wanted})
+            Action("update", names.documents, hit["_id"], {"topic_labels": requested})
             for hit in hits
-            if (wanted := rows.label_list(hit["_source"]["topics"], labels)) != hit["_source"]["topic_labels"]
+            if (requested := rows.label_list(hit["_source"]["topics"], labels))
+            != hit["_source"]["topic_labels"]
         ),
     )
 

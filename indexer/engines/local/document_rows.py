@@ -205,14 +205,14 @@ def _chosen(row: MinedDocument | Refinement) -> set[str]:
     return {keyphrase.phrase_id for keyphrase in row.keyphrases}
 
 
-def _mark_choices(connection: sqlite3.Connection, wanted: Mapping[int, set[str]]) -> None:
+def _mark_choices(connection: sqlite3.Connection, requested: Mapping[int, set[str]]) -> None:
     """Mark phrases that become a keyphrase of a document or stop being one; call it before the write."""
     sql = "SELECT doc, keyphrases FROM keyphrases WHERE doc IN (SELECT value FROM json_each(?))"
     old = {
         doc: {id_ for id_, *_ in json.loads(stored)}
-        for doc, stored in connection.execute(sql, (json_array(wanted),))
+        for doc, stored in connection.execute(sql, (json_array(requested),))
     }
-    differing = set[str]().union(*(chosen ^ old.get(doc, set()) for doc, chosen in wanted.items()))
+    differing = set[str]().union(*(chosen ^ old.get(doc, set()) for doc, chosen in requested.items()))
     mark_changed(connection, known_names(connection, differing).values())
 
 
@@ -242,11 +242,11 @@ def _write_values(
     )
 
 
-def _write_absent(connection: sqlite3.Connection, wanted: Mapping[int, str]) -> None:
+def _write_absent(connection: sqlite3.Connection, requested: Mapping[int, str]) -> None:
     """Update absent keyphrases in the word index, for documents where they changed."""
     sql = "SELECT doc, absent FROM texts WHERE doc IN (SELECT value FROM json_each(?))"
-    old = dict(connection.execute(sql, (json_array(wanted),)))
-    changed = [(absent, doc) for doc, absent in wanted.items() if old[doc] != absent]
+    old = dict(connection.execute(sql, (json_array(requested),)))
+    changed = [(absent, doc) for doc, absent in requested.items() if old[doc] != absent]
     docs = [(doc,) for _, doc in changed]
     row = "doc, title, text, absent FROM texts WHERE doc = ?"
     # To remove a row, the word index needs its old text.

@@ -86,18 +86,18 @@ class Dictionary:
         for field, value in values:
             if (field, value.text) not in self._codes:
                 by_field.setdefault(field, {}).setdefault(value.text, value)
-        for field, wanted in by_field.items():
-            self._add_field(field, wanted)
+        for field, requested in by_field.items():
+            self._add_field(field, requested)
 
     def code(self, field: str, value: Value) -> int:
         """Return the code of a value that was added."""
         return self._codes[field, value.text]
 
-    def _add_field(self, name: str, wanted: dict[str, Value]) -> None:
+    def _add_field(self, name: str, requested: dict[str, Value]) -> None:
         field = self._field(name)
         sql = "SELECT value, code, number IS NULL FROM facet_values WHERE field = ? AND value IN ({})"
-        for text, code, unnumbered in list(select(self._connection, sql, wanted, field)):
-            value = wanted.pop(text)
+        for text, code, unnumbered in list(select(self._connection, sql, requested, field)):
+            value = requested.pop(text)
             self._codes[name, text] = code
             if unnumbered and value.number is not None:  # was stored as text before
                 self._connection.execute(
@@ -107,7 +107,7 @@ class Dictionary:
             "SELECT coalesce(max(code), ?) FROM facet_values WHERE code BETWEEN ? AND ?",
             (field << FIELD_BITS, field << FIELD_BITS, field << FIELD_BITS | _NUMBER),
         ).fetchone()
-        new = [(code, field, *value) for code, value in enumerate(wanted.values(), last + 1)]
+        new = [(code, field, *value) for code, value in enumerate(requested.values(), last + 1)]
         self._connection.executemany(
             "INSERT INTO facet_values(code, field, value, shown, number) VALUES (?, ?, ?, ?, ?)", new
         )
@@ -223,14 +223,14 @@ def column(rows: Iterable[tuple[int]]) -> Docs:
 
 
 def replace_codes(
-    connection: sqlite3.Connection, part: Part, wanted: Mapping[int, Mapping[int, float | None]]
+    connection: sqlite3.Connection, part: Part, requested: Mapping[int, Mapping[int, float | None]]
 ) -> None:
     """Replace the codes (with weights) of one part of each document."""
-    blocks = _read(connection, {doc >> BLOCK_BITS for doc in wanted})
+    blocks = _read(connection, {doc >> BLOCK_BITS for doc in requested})
     changed: set[int] = set()
     gone: list[tuple[int, int]] = []
     new: list[tuple[int, int, float | None]] = []
-    for doc, codes in wanted.items():
+    for doc, codes in requested.items():
         rows = blocks.setdefault(doc >> BLOCK_BITS, [()] * _BLOCK)
         before = rows[doc % _BLOCK]
         other = tuple([code for code in before if (code < _MINED_END) != (part == "mined")])
@@ -251,11 +251,11 @@ def replace_codes(
     )
 
 
-def _read(connection: sqlite3.Connection, wanted: set[int]) -> dict[int, list[tuple[int, ...]]]:
+def _read(connection: sqlite3.Connection, requested: set[int]) -> dict[int, list[tuple[int, ...]]]:
     """Return the codes of the documents of some blocks."""
     sql = "SELECT block, lengths, codes FROM code_blocks WHERE block IN (SELECT value FROM json_each(?))"
     blocks = {}
-    for block, packed_lengths, packed_codes in connection.execute(sql, (json_array(wanted),)):
+    for block, packed_lengths, packed_codes in connection.execute(sql, (json_array(requested),)):
         ends = list(accumulate(_LENGTHS.unpack(packed_lengths), initial=0))
         codes = struct.unpack(f"<{ends[-1]}q", packed_codes)
         blocks[block] = [codes[start:end] for start, end in pairwise(ends)]

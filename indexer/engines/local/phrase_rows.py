@@ -292,12 +292,12 @@ def set_topics(connection: sqlite3.Connection, rows: Mapping[int, Mapping[str, s
     topics = _topic_numbers(connection, {topic for row in rows.values() for topic in row.values()})
     changes, changed = [], set()
     for doc, row in rows.items():
-        wanted = {names[phrase]: topics[topic] for phrase, topic in row.items() if phrase in names}
+        requested = {names[phrase]: topics[topic] for phrase, topic in row.items() if phrase in names}
         for mention, code, topic in connection.execute(
             "SELECT mention, phrase, topic FROM mentions WHERE mention BETWEEN ? AND ?", _range(doc)
         ):
-            if wanted.get(code, topic) != topic:
-                changes.append((wanted[code], mention))
+            if requested.get(code, topic) != topic:
+                changes.append((requested[code], mention))
                 changed.add(code)
     connection.executemany("UPDATE mentions SET topic = ? WHERE mention = ?", changes)
     mark_changed(connection, changed)

@@ -235,7 +235,7 @@ def doc_ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, st
 
 def storable_ids(ids: Collection[str]) -> list[str]:
     """Return the distinct ids, without those that cannot be stored."""
-    wanted = list(dict.fromkeys(ids))
-    if not unencodable("".join(wanted)):
-        return wanted
-    return [id_ for id_ in wanted if not unencodable(id_)]
+    requested = list(dict.fromkeys(ids))
+    if not unencodable("".join(requested)):
+        return requested
+    return [id_ for id_ in requested if not unencodable(id_)]

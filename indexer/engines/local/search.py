@@ -55,10 +55,10 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
         matches = _matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
-        asked = _checked(request.vector, vectors.dims)
+        query_vector = _checked(request.vector, vectors.dims)
         allowed = _without(connection, request.words, mask)
-        wanted = request.limit if request.nearest is None else request.nearest
-        meaning = _by_vector(connection, vectors, asked, wanted, allowed)
+        requested = request.limit if request.nearest is None else request.nearest
+        meaning = _by_vector(connection, vectors, query_vector, requested, allowed)
     ranking = None
     if listed:
         limit = request.limit
@@ -199,11 +199,11 @@ def _by_vector(
     matrix = vectors.rows(connection, "documents")
     owners: dict[int, int] = {}
 
-    def alive(wanted: Slots) -> Iterable[int]:
+    def alive(requested: Slots) -> Iterable[int]:
         owners.update(
             connection.execute(
                 "SELECT slot, doc FROM mined WHERE slot IN (SELECT value FROM json_each(?))",
-                (json_array(wanted.tolist()),),
+                (json_array(requested.tolist()),),
             )
         )
         return owners
@@ -229,11 +229,11 @@ def of_topic(
     for mostly in (True, False):
         slots = np.array([slot for slot, _, weight in rows if (weight >= MOSTLY) == mostly], np.int64)
         if len(slots) and len(ids) < limit:
-            wanted = limit - len(ids)
-            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, wanted, allowed=slots)
+            requested = limit - len(ids)
+            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, requested, allowed=slots)
             docs = [owners[slot] for slot in best.tolist()]
             scored = zip(docs, cosines.tolist(), strict=True)
-            found = _listed(doc_ids(connection, docs), scored, wanted, len(rows))
+            found = _listed(doc_ids(connection, docs), scored, requested, len(rows))
             ids, scores = ids + found.ids, scores + found.scores
     return Ranking(ids, scores, len(rows))
 
@@ -261,8 +261,8 @@ def nearest_phrases(
         return []
     owners: dict[int, str] = {}
 
-    def alive(wanted: Slots) -> Iterable[int]:
-        owners.update(phrase_rows.ids_by_slot(connection, wanted.tolist()))
+    def alive(requested: Slots) -> Iterable[int]:
+        owners.update(phrase_rows.ids_by_slot(connection, requested.tolist()))
         return owners
 
     slots, scores = nearest(matrix, query, limit, alive=alive)
@@ -291,8 +291,8 @@ def nearest_mentions(
         return []
     owners: dict[int, tuple[int, int]] = {}
 
-    def alive(wanted: Slots) -> Iterable[int]:
-        for slot in wanted.tolist():
+    def alive(requested: Slots) -> Iterable[int]:
+        for slot in requested.tolist():
             if slot not in owners:
                 row = connection.execute(
                     "SELECT doc, first, mentions FROM mined WHERE first <= ? ORDER BY first DESC LIMIT 1",
@@ -350,9 +350,9 @@ def fts_expression(query: WordQuery) -> Expression:
     Clauses without a letter or digit are skipped. Clauses that must all match are joined by a space, not by AND: FTS5
     then ignores a clause in which its tokenizer finds no word.
     """
-    wanted = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
+    requested = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
     excluded = [_quoted(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
-    joined = (" " if query.require_all else " OR ").join(wanted)
+    joined = (" " if query.require_all else " OR ").join(requested)
     return Expression(joined if query.absent else _in_text(joined), _in_text(" OR ".join(excluded)))
 
 
@@ -373,8 +373,8 @@ def highlights(
     connection: sqlite3.Connection, query: WordQuery, ids: Sequence[str], limit: int
 ) -> Mapping[str, tuple[Fragment, ...]]:
     """Return fragments of each document that matches a required clause, at most `limit` each, best first."""
-    wanted = fts_expression(WordQuery(query.clauses, require_all=False)).required
-    if not wanted or limit <= 0:
+    requested = fts_expression(WordQuery(query.clauses, require_all=False)).required
+    if not requested or limit <= 0:
         return {}
     sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
     rows = list(select(connection, sql, storable_ids(ids)))
@@ -384,7 +384,7 @@ def highlights(
         marked = connection.execute(
             "SELECT highlight(words, 0, ?, ?), highlight(words, 1, ?, ?) FROM words "
             "WHERE words MATCH ? AND rowid = ?",
-            (opening, closing, opening, closing, wanted, doc),
+            (opening, closing, opening, closing, requested, doc),
         ).fetchone()
         if marked is None:
             continue
