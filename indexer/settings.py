@@ -132,10 +132,10 @@ class Settings(BaseSettings):
     home: Annotated[Path, AfterValidator(Path.expanduser)] = _setting(
         Path(".indexer"), "Folder for everything that is kept on this machine.", "be a folder"
     )
-    engine: Annotated[str, _matching(r"local|https?://[^\s/]+\S*")] = _setting(
+    engine: Annotated[str, _matching(r"[a-z]\w*(://[^\s/]+\S*)?")] = _setting(
         "local",
         "Where documents live: `local`, or the URL of an Elasticsearch.",
-        "be 'local' or begin with http:// or https://",
+        "be 'local' or the URL of a server, such as http://localhost:9200",
     )
     credentials: SecretStr = _setting(
         SecretStr(""),

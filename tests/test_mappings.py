@@ -78,7 +78,7 @@ def test_the_language_chooses_the_analyzer_and_is_kept(language, analyzer):
 
 
 def test_what_is_added_to_a_users_index_is_described():
-    section = README.split("## What is added to a user's index")[1].split("\n## ")[0]
+    section = README.split("## The object in a user's index")[1].split("\n## ")[0]
     described = [
         name
         for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)

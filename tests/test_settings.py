@@ -48,7 +48,7 @@ def test_an_empty_value_in_the_environment_counts_as_not_given(monkeypatch: pyte
         (
             "engine",
             "localhost:9200",
-            "INDEXER_ENGINE is 'localhost:9200'; it must be 'local' or begin with http:// or https://.",
+            "INDEXER_ENGINE is 'localhost:9200'; it must be 'local' or the URL of a server, such as http://localhost:9200.",
         ),
         ("threads", "-1", "INDEXER_THREADS is '-1'; it must be a whole number from 0."),
         ("threads", "many", "INDEXER_THREADS is 'many'; it must be a whole number from 0."),
@@ -168,8 +168,8 @@ def test_passwords_show_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in (repr(settings), str(settings), str(settings.shown()), f"{settings}"):
         assert "secret" not in text
         assert "https://elastic:***@host:9200" in text
-    monkeypatch.setenv("INDEXER_ENGINE", "ftp://me:secret@host")
-    with pytest.raises(SettingsError, match=r"ftp://me:\*\*\*@host") as caught:
+    monkeypatch.setenv("INDEXER_ENGINE", "FTP://me:secret@host")
+    with pytest.raises(SettingsError, match=r"FTP://me:\*\*\*@host") as caught:
         load_settings()
     assert "secret" not in str(caught.value)
 

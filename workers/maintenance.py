@@ -34,7 +34,7 @@ def maintain(resources: Resources, sender: Sender) -> None:
     retrain_tasks.sweep(catalog, sender)
     for run in catalog.open_runs():
         feed(catalog, sender, run.id, run.collection, resources.settings.batches_ahead)
-        if catalog.is_through(run.id):
+        if catalog.is_complete(run.id):
             _finish(resources, run)
 
 

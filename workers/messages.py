@@ -163,4 +163,4 @@ def messages(state: BatchState, collection: str, batches: Iterable[str]) -> list
 
 def feed(catalog: Catalog, sender: Sender, run: str, collection: str, most: int) -> None:
     """Create batches until `most` are open, and send their messages."""
-    sender.send(catalog, messages("prepare", collection, catalog.cut(run, CHUNK, most)))
+    sender.send(catalog, messages("prepare", collection, catalog.create_batches(run, CHUNK, most)))

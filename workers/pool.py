@@ -55,7 +55,7 @@ class CeleryWorkerPool:
                 swept = time.monotonic()
             counts = retry_until_available(lambda: self._catalog.run(report.run)).counts
             done = counts.get("mined", 0) + counts.get("failed", 0) - report.failed
-            if retry_until_available(lambda: self._catalog.is_through(report.run)):
+            if retry_until_available(lambda: self._catalog.is_complete(report.run)):
                 break
             if any(
                 retry_until_available(lambda: self._catalog.work(self._settings.collection)).held.values()

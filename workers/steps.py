@@ -79,7 +79,7 @@ def _prepare(resources: Resources, claim: Claim) -> list[Message]:
     failures = failures_of("prepare", [o for o in outcomes if isinstance(o, InputError)])
     metrics.through("prepare", len(candidates), len(failures))
     ready = retry_until_available(
-        lambda: resources.catalog.advance(claim, candidates, missing=missing, letters=failures)
+        lambda: resources.catalog.advance(claim, candidates, missing=missing, failures=failures)
     )
     return messages("encode", claim.collection, [claim.id] if ready else [])
 
@@ -102,7 +102,7 @@ def _encode(resources: Resources, claim: Claim) -> list[Message]:
         bundle=chunk.bundle,
         changed=sorted([*changed, *written.changed]),
         missing=sorted([*missing, *written.missing]),
-        letters=[*failures_of("encode", chunk.not_encoded), *failures_of("write", written.refused)],
+        failures=[*failures_of("encode", chunk.not_encoded), *failures_of("write", written.refused)],
     )
     again = retry_until_available(lambda: resources.catalog.finish_batch(claim, outcome))
     if again is None:
@@ -154,7 +154,7 @@ def _split(catalog: Catalog, claim: Claim) -> list[Message]:
     """Split a batch to find the document that fails; dead-letter a batch of a single document."""
     if len(claim.ids) > 1:
         logger.warning("batch_split", batch=claim.id, documents=len(claim.ids), deaths=claim.deaths)
-        return messages("prepare", claim.collection, catalog.divide(claim))
+        return messages("prepare", claim.collection, catalog.split(claim))
     (id_,) = claim.ids
     entry = catalog.ledger(claim.collection, [id_]).get(id_)
     where = entry.source if entry and entry.source else id_
@@ -163,7 +163,7 @@ def _split(catalog: Catalog, claim: Claim) -> list[Message]:
     else:
         reason = f"{where}: it failed {claim.failures} times: {claim.error}"
     logger.error("document_dead_lettered", id=id_, stage=claim.state, reason=reason)
-    catalog.finish_batch(claim, BatchOutcome({}, "", letters=[Failure(where, claim.state, reason, id_)]))
+    catalog.finish_batch(claim, BatchOutcome({}, "", failures=[Failure(where, claim.state, reason, id_)]))
     return []
 
 

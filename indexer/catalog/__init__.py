@@ -1,11 +1,16 @@
-"""The catalog: what the program must remember about a collection, in an SQL database.
+"""The catalog: everything the program remembers about a collection, in an SQL database.
 
-Which documents it has seen and in what state they are, runs, dead letters, topics with their lineage, fits,
-and who is writing. `Catalog` is the only door; plain values and the records of `entries` go in and out.
+The state of each document, runs, dead letters, topics with their lineage, fits, locks and batches. `Catalog` is the only
+entry point; plain values and the records of `entries` go in and out.
 """
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Self
+
+from indexer.catalog.batches import Batches
+from indexer.catalog.database import open_engine
 from indexer.catalog.entries import (
     BundleEntry,
     DeadLetter,
@@ -18,8 +23,8 @@ from indexer.catalog.entries import (
     TopicEntry,
     topic_id,
 )
+from indexer.catalog.generations import Bundles, GenerationSwitch
 from indexer.catalog.locks import Lock
-from indexer.catalog.repository import Catalog
 
 __all__ = [
     "BundleEntry",
@@ -35,3 +40,30 @@ __all__ = [
     "TopicEntry",
     "topic_id",
 ]
+
+
+class Catalog(Batches, GenerationSwitch, Bundles):
+    """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
+
+    Errors are CatalogError, and NotFound when a named entry does not exist.
+    """
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open the database at an SQLAlchemy URL; make it, or bring its schema up to date, where needed.
+
+        Args:
+            url: ``sqlite:///FILE`` or ``postgresql+psycopg://USER:PASSWORD@HOST/DATABASE``.
+
+        Raises:
+            CatalogError: The database cannot be used, or a newer version of this program has written it.
+        """
+        return cls(open_engine(url))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

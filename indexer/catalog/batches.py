@@ -1,15 +1,14 @@
-"""Batches: documents on their way through workers.
+"""Batches: documents that workers are mining.
 
-A batch is a row here; the message in the broker only says that there is one. So a broker may lose all its messages, and
-a worker may die at any moment: the row is still there, and whoever looks after the batches sends its message again.
+A batch is a row here; the message in the broker only refers to it. A broker may lose all its messages, and a worker may
+die at any moment: the row persists, and the maintaining worker sends its message again.
 
-    cut ──► prepare ──► encode ──► gone, in the same transaction that says "mined" in the ledger
-              ▲ │          ▲ │
-              └─┴─ claimed ┴─┴─ released, or its lease has ended
+    created ──► prepare ──► encode ──► deleted, in the transaction that sets "mined" in the ledger
+                  ▲ │          ▲ │
+                  └─┴─ claimed ┴─┴─ released, or its lease has expired
 
-Whoever works on a batch holds a lease and renews it. The end of a lease (or, on the same host, the death of its
-process) makes the batch free again. That it was not given back is remembered: a batch that workers die of is to be
-divided, see `divide`.
+A worker holds a lease on its batch and renews it. When the lease expires (or, on the same host, its process dies), the
+batch is free again, and the death is counted: a batch that kills its workers is split, see `split`.
 """
 
 from __future__ import annotations
@@ -59,7 +58,9 @@ def unpacked(data: bytes) -> dict[str, BundleCandidate]:
     }
 
 
-LEASE = 120.0  # seconds after which a batch that nobody renews is free; a restart of the catalog's server takes less
+LEASE = (
+    120.0  # seconds without renewal after which a batch is free; a restart of the catalog's server takes less
+)
 FREE: Mapping[str, Any] = {"token": "", "pid": 0, "host": "", "boot": "", "birth": "", "expires_at": None}
 NEW: Mapping[str, Any] = {
     **{"deaths": 0, "failures": 0, "tries": 0, "error": "", "not_before": None, "sent_at": None},
@@ -69,12 +70,12 @@ NEW: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A batch that we work on.
+    """A batch that this process has claimed.
 
     Attributes:
-        deaths: How many holders have not given it back: they died, or lost the catalog for longer than a lease.
-        failures: How often it failed for a reason that nobody expected.
-        tries: How often it was given back undone, for whatever reason.
+        deaths: Number of holders that did not release it: they died, or lost the catalog for longer than a lease.
+        failures: Number of unexpected errors.
+        tries: Number of releases without success, for any reason.
     """
 
     id: str
@@ -86,52 +87,52 @@ class Claim:
     deaths: int
     failures: int
     tries: int
-    error: str  # why it was given back last
+    error: str  # of the last release
     token: str
 
 
 @dataclass(frozen=True)
 class BatchOutcome:
-    """What became of the documents of a batch.
+    """Outcome of a batch.
 
     Attributes:
         hashes: Mined: document id ► hash of the text that it was mined from.
-        bundle: What made the vectors.
-        changed: To be mined again, because they have another text by now.
-        missing: The engine does not have them.
-        letters: What could not be done.
+        bundle: Of the encoder that made the vectors.
+        changed: Documents to mine again, because their text has changed.
+        missing: Documents that the engine does not have.
+        failures: To be dead-lettered.
     """
 
     hashes: Mapping[str, str]
     bundle: str
     changed: Sequence[str] = ()
     missing: Sequence[str] = ()
-    letters: Sequence[Failure] = ()
+    failures: Sequence[Failure] = ()
 
 
 class Batches(Ledger, Runs, DeadLetters):
-    # -- making --------------------------------------------------------------------------------------------
+    # -- making ----------------------------------------------------------------------------------------------
 
-    def cut(self, run: str, size: int, most: int) -> list[str]:
-        """Cut the next batches of what is stored and not mined, ascending by id, until `most` are unfinished in all.
+    def create_batches(self, run: str, size: int, max_open: int) -> list[str]:
+        """Create the next batches of stored documents, ascending by id, until `max_open` batches exist in all.
 
-        Each document is offered once in a run. One with an open dead letter is not offered at all: it may kill its
-        worker again, so it waits for `indexer retry`, or for another text. Two processes may call this at once.
+        Each document is batched once per run. A document with an open dead letter is skipped: it may kill its worker
+        again, so it waits for `indexer retry`, or for another text. Two processes may call this concurrently.
 
         Returns:
-            Ids of the new batches; none when there is no room, or nothing left.
+            Ids of the new batches; empty when there is no room, or no document left.
         """
         with self._writing() as connection:
             row = connection.execute(
                 select(R.collection, R.cut_to, R.state).where(R.id == run).with_for_update()
             ).one()
-            if row.state != "running":  # somebody has ended it since we looked
+            if row.state != "running":  # another process has ended it
                 return []
-            room = most - connection.execute(select(func.count()).select_from(B)).scalar_one()
+            room = max_open - connection.execute(select(func.count()).select_from(B)).scalar_one()
             if room <= 0:
                 return []
-            taken = self._in_batches(connection, row.collection)
-            query = _uncut(row.collection, row.cut_to).order_by(D.id).limit(room * size + len(taken))
+            taken = self._batched_ids(connection, row.collection)
+            query = _unbatched(row.collection, row.cut_to).order_by(D.id).limit(room * size + len(taken))
             ids = [id_ for (id_,) in connection.execute(query) if id_ not in taken][: room * size]
             if ids:
                 connection.execute(update(R).where(R.id == run).values(cut_to=ids[-1]))
@@ -139,7 +140,7 @@ class Batches(Ledger, Runs, DeadLetters):
                 connection, row.collection, run, [ids[at : at + size] for at in range(0, len(ids), size)]
             )
 
-    def _in_batches(self, connection: Connection, collection: str) -> set[str]:
+    def _batched_ids(self, connection: Connection, collection: str) -> set[str]:
         rows = connection.execute(select(B.ids).where(B.collection == collection))
         return {id_ for (ids,) in rows for id_ in ids}
 
@@ -159,20 +160,20 @@ class Batches(Ledger, Runs, DeadLetters):
             connection.execute(insert(B), rows)
         return [row["id"] for row in rows]
 
-    # -- working -------------------------------------------------------------------------------------------
+    # -- working ---------------------------------------------------------------------------------------------
 
     def claim(self, id: str, state: BatchState, *, lease: float = LEASE) -> Claim | None:
-        """Take a batch to work on it; None when it is not in this state, not due, or another one's.
+        """Claim a batch; None when it is in another state, not due, or held by another worker.
 
         Args:
-            lease: Seconds; renew it well before.
+            lease: Seconds until the claim expires.
         """
         token = secrets.token_hex(8)
         me = this_process()
         with self._writing() as connection:
             at = self._clock(connection)
             query = select(B.__table__).where(B.id == id, B.state == state)
-            # Whoever holds the row at this moment is about to take it: no reason to wait.
+            # A worker that has locked the row is claiming it: no reason to wait.
             row = connection.execute(query.with_for_update(skip_locked=True)).first()
             if row is None or not (_is_free(row, at) and _is_due(row, at)):
                 return None
@@ -189,7 +190,7 @@ class Batches(Ledger, Runs, DeadLetters):
         )  # fmt: skip
 
     def renew_claim(self, claim: Claim, *, lease: float = LEASE) -> bool:
-        """Hold a batch for another `lease` seconds. False: it is another one's by now."""
+        """Extend a claim by `lease` seconds; False when another worker holds the batch now."""
         with self._writing() as connection:
             until = self._clock(connection) + timedelta(seconds=lease)
             statement = update(B).where(B.id == claim.id, B.token == claim.token)
@@ -201,14 +202,14 @@ class Batches(Ledger, Runs, DeadLetters):
         candidates: Mapping[str, BundleCandidate],
         *,
         missing: Sequence[str] = (),
-        letters: Sequence[Failure] = (),
+        failures: Sequence[Failure] = (),
     ) -> bool:
-        """End `prepare`: leave the candidates for `encode`. A batch without any is finished.
+        """Complete `prepare` and store the candidates for `encode`. A batch without candidates is finished.
 
         Returns:
-            Whether there is something to encode. False, too, when the batch is another one's by now.
+            Whether there is something to encode; also False when another worker holds the batch now.
         """
-        outcome = BatchOutcome({}, "", missing=missing, letters=letters)
+        outcome = BatchOutcome({}, "", missing=missing, failures=failures)
         with self._writing() as connection:
             if not candidates:
                 self._finish(connection, claim, outcome)
@@ -217,25 +218,25 @@ class Batches(Ledger, Runs, DeadLetters):
             values = {"state": "encode", "ids": list(candidates), "candidates": packed(candidates), **NEW}
             if connection.execute(statement.values(values)).rowcount == 0:
                 return False
-            self._settle(connection, claim, outcome, mined=0)
+            self._record_outcome(connection, claim, outcome, mined=0)
         return True
 
     def finish_batch(self, claim: Claim, outcome: BatchOutcome) -> list[str] | None:
-        """End `encode`: the batch goes, the ledger says what was mined, and dead letters are kept; all or nothing.
+        """Complete `encode` in one transaction: delete the batch, update the ledger, and dead-letter the failures.
 
         Returns:
-            The new batch of what has to be mined again, if any; None when the batch is another one's by now.
+            The new batch of documents to mine again, if any; None when another worker holds the batch now.
         """
         with self._writing() as connection:
             return self._finish(connection, claim, outcome)
 
     def release(self, claim: Claim, *, delay: float = 0.0, error: str = "", failed: bool = False) -> None:
-        """Give a batch back undone.
+        """Release a batch without success.
 
         Args:
-            delay: Seconds before anybody may take it.
-            error: Why, for `indexer status`.
-            failed: It counts as a failure: nobody expected this, and it may come again.
+            delay: Seconds before it may be claimed again.
+            error: The reason, for `indexer status`.
+            failed: Count it as an unexpected failure, which may repeat.
         """
         with self._writing() as connection:
             due = self._clock(connection) + timedelta(seconds=delay) if delay else None
@@ -247,11 +248,11 @@ class Batches(Ledger, Runs, DeadLetters):
             }
             connection.execute(statement.values(values))
 
-    def divide(self, claim: Claim) -> list[str]:
-        """Make of a batch as many as it has documents, from the beginning, so that one of them cannot harm the others.
+    def split(self, claim: Claim) -> list[str]:
+        """Split a batch into one per document, from the beginning, so that one document cannot harm the others.
 
         Returns:
-            Ids of the new batches; none when the batch is another one's by now.
+            Ids of the new batches; empty when another worker holds the batch now.
         """
         with self._writing() as connection:
             gone = connection.execute(delete(B).where(B.id == claim.id, B.token == claim.token))
@@ -264,7 +265,7 @@ class Batches(Ledger, Runs, DeadLetters):
         if gone.rowcount == 0:
             return None
         ours = update(D).where(D.collection == claim.collection)
-        # By hash: a reader may have recorded another text since, and that one is not mined.
+        # By hash: a reader may have recorded another text since, which is not mined yet.
         pairs = sorted(outcome.hashes.items())
         mined = ours.where(tuple_(D.id, D.content_hash).in_(pairs))
         done = connection.execute(
@@ -273,30 +274,36 @@ class Batches(Ledger, Runs, DeadLetters):
         if outcome.changed:
             again = ours.where(D.id.in_(outcome.changed))
             connection.execute(again.values(state="stored", updated_at=now()))
-        self._settle(connection, claim, outcome, mined=done)
+        self._record_outcome(connection, claim, outcome, mined=done)
         return self._add(
             connection, claim.collection, claim.run, [outcome.changed] if outcome.changed else []
         )
 
-    def _settle(self, connection: Connection, claim: Claim, outcome: BatchOutcome, *, mined: int) -> None:
-        """Forget what is missing, bury what failed, and add it all to what the run has done so far."""
+    def _record_outcome(
+        self, connection: Connection, claim: Claim, outcome: BatchOutcome, *, mined: int
+    ) -> None:
+        """Forget missing documents, dead-letter failures, and add to the counts of the run."""
         self._forget(connection, claim.collection, outcome.missing)
-        self._dead_letter(connection, claim.collection, outcome.letters)
+        self._dead_letter(connection, claim.collection, outcome.failures)
         row = connection.execute(select(R.counts).where(R.id == claim.run).with_for_update()).first()
         counts: dict[str, Any] = dict(row.counts) if row else {}
         counts["mined"] = counts.get("mined", 0) + mined
-        counts["failed"] = counts.get("failed", 0) + len(outcome.letters)
+        counts["failed"] = counts.get("failed", 0) + len(outcome.failures)
         if outcome.bundle:
             counts["bundle"] = outcome.bundle
         connection.execute(update(R).where(R.id == claim.run).values(counts=counts))
 
-    # -- looking after -------------------------------------------------------------------------------------
+    # -- maintenance ---------------------------------------------------------------------------------------
 
     def waiting(self) -> list[WaitingBatches]:
-        """The batches that could be worked on now and that nobody holds, those first that were not sent for longest."""
+        """Return the free batches that are due, those first whose message is the oldest."""
         with self._reading() as connection:
             at = self._clock(connection)
-            rows = [row for row in connection.execute(_brief()) if _is_free(row, at) and _is_due(row, at)]
+            rows = [
+                row
+                for row in connection.execute(_without_candidates())
+                if _is_free(row, at) and _is_due(row, at)
+            ]
         rows.sort(key=lambda row: (row.sent_at is not None, row.sent_at or at, row.id))
         ages = [(at - row.sent_at).total_seconds() if row.sent_at else None for row in rows]
         return [
@@ -305,27 +312,27 @@ class Batches(Ledger, Runs, DeadLetters):
         ]
 
     def mark_sent(self, ids: Iterable[str]) -> None:
-        """Note that the messages of these batches were sent now."""
+        """Record that the messages of these batches were sent now."""
         with self._writing() as connection:
             at = self._clock(connection)
             connection.execute(update(B).where(B.id.in_(list(ids))).values(sent_at=at))
 
-    def is_through(self, run: str) -> bool:
-        """Whether every document of a run has been worked on: no batch is left, and nothing is left to cut."""
+    def is_complete(self, run: str) -> bool:
+        """Return whether no batch of a run is left, and no document to batch."""
         with self._reading() as connection:
             row = connection.execute(select(R.collection, R.cut_to).where(R.id == run)).one()
             batch = select(B.id).where(B.run == run).limit(1)
             left = (
                 connection.execute(batch).first()
-                or connection.execute(_uncut(row.collection, row.cut_to).limit(1)).first()
+                or connection.execute(_unbatched(row.collection, row.cut_to).limit(1)).first()
             )
         return left is None
 
     def open_runs(self, collection: str | None = None, *, retrains: bool = False) -> list[Run]:
-        """Runs that workers do and that are not finished, oldest first.
+        """Return the unfinished runs of workers, oldest first.
 
         Args:
-            retrains: Those; otherwise all others, which are made of batches.
+            retrains: Only retrains; otherwise all other kinds, which consist of batches.
         """
         kind = R.kind == "retrain" if retrains else R.kind != "retrain"
         query = select(R.id).where(R.state == "running", R.pid == 0, kind).order_by(R.id)
@@ -335,48 +342,50 @@ class Batches(Ledger, Runs, DeadLetters):
             ids = [id_ for (id_,) in connection.execute(query)]
         return [self.run(id_) for id_ in ids]
 
-    def end_left_runs(self, collection: str) -> list[str]:
-        """End the runs of workers that nobody works on, and drop their batches: whoever calls this does the rest itself.
+    def end_abandoned_runs(self, collection: str) -> list[str]:
+        """End the runs that no worker works on, and delete their batches; the caller does the rest of their work.
 
         Returns:
-            Their ids. Runs of which a worker has a batch in hand are left to the workers, and so are retrains.
+            Their ids. Runs with a claimed batch stay with the workers, and so do retrains.
         """
-        ended = [run.id for run in self.open_runs(collection) if self._end_left_run(run.id)]
+        ended = [run.id for run in self.open_runs(collection) if self._end_abandoned_run(run.id)]
         for id_ in ended:
             get_logger(__name__).info("run_taken_from_workers", run=id_)
         return ended
 
-    def _end_left_run(self, run: str) -> bool:
+    def _end_abandoned_run(self, run: str) -> bool:
         with self._writing() as connection:
-            connection.execute(select(R.id).where(R.id == run).with_for_update())  # nobody cuts meanwhile
+            connection.execute(
+                select(R.id).where(R.id == run).with_for_update()
+            )  # no batches are created concurrently
             at = self._clock(connection)
-            batches = connection.execute(_brief().where(B.run == run).with_for_update()).all()
+            batches = connection.execute(_without_candidates().where(B.run == run).with_for_update()).all()
             if not all(_is_free(row, at) for row in batches):
                 return False
             connection.execute(delete(B).where(B.run == run))
-            values = {"state": "interrupted", "finished_at": now(), "error": "Gone on with without workers."}
+            values = {"state": "interrupted", "finished_at": now(), "error": "Resumed without workers."}
             connection.execute(update(R).where(R.id == run, R.state == "running").values(**values))
         return True
 
     def work(self, collection: str) -> Work:
-        """How much of a collection is on its way, and who works on it."""
+        """Return the batches of a collection by state, and their holders."""
         with self._reading() as connection:
             at = self._clock(connection)
-            rows = connection.execute(_brief().where(B.collection == collection)).all()
+            rows = connection.execute(_without_candidates().where(B.collection == collection)).all()
         held = [row for row in rows if not _is_free(row, at)]
         free = [row for row in rows if _is_free(row, at)]
         return Work(
             waiting={s: sum(r.state == s and _is_due(r, at) for r in free) for s in BATCH_STATES},
             held={s: sum(r.state == s for r in held) for s in BATCH_STATES},
-            put_off=sum(not _is_due(row, at) for row in free),
+            delayed=sum(not _is_due(row, at) for row in free),
             documents=sum(len(row.ids) for row in rows),
             holders=tuple(sorted({f"{row.host}:{row.pid}" for row in held})),
             problems=tuple(sorted({row.error for row in rows if row.error})),
         )
 
 
-def _uncut(collection: str, cut_to: str) -> Select[Any]:
-    """Ids of the documents that a run has not cut yet."""
+def _unbatched(collection: str, cut_to: str) -> Select[Any]:
+    """Select the ids of documents that a run has not batched yet."""
     dead = (
         select(L.row)
         .where(L.collection == collection, L.document_id == D.id, L.resolved_at.is_(None))
@@ -385,8 +394,8 @@ def _uncut(collection: str, cut_to: str) -> Select[Any]:
     return select(D.id).where(D.collection == collection, D.state == "stored", D.id > cut_to, ~dead.exists())
 
 
-def _brief() -> Select[Any]:
-    """All of a batch but its candidates."""
+def _without_candidates() -> Select[Any]:
+    """Select all columns of a batch except its candidates."""
     return select(*(column for column in B.__table__.columns if column.name != "candidates"))
 
 

@@ -1,7 +1,7 @@
 """The connection to the catalog: opening, upgrading the schema, transactions, errors.
 
 SQLite runs in WAL mode, and a writing transaction takes the write lock at its beginning (`BEGIN IMMEDIATE`):
-one that began by reading could not wait for another writer, it would fail.
+a transaction that began by reading could not wait for another writer and would fail.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import math
 import os
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
@@ -27,12 +26,10 @@ from indexer.catalog.tables import SCHEMA, Base
 from indexer.errors import CatalogError
 from indexer.log import masked
 
-VERSION_TABLE = "catalog_version"  # our own name: the database may hold another Alembic user's tables
-BUSY_SECONDS = 30  # how long a writer waits for another one
-CHUNK = 1000  # rows per transaction and ids per query
+VERSION_TABLE = "catalog_version"  # the database may hold the tables of another program that uses Alembic
+BUSY_SECONDS = 30  # a writer waits for another one
+BATCH = 1000  # rows per transaction and ids per query
 UPGRADE_LOCK = 0x1DE8_CA7A  # PostgreSQL's advisory lock: of two processes that open at once, one upgrades
-
-T = TypeVar("T")
 
 
 class Database:
@@ -58,7 +55,7 @@ class Database:
             yield connection
 
     def _insert(self, row: type[Base]) -> Any:
-        """An INSERT that knows ON CONFLICT: SQLAlchemy has one for each database, spelt alike."""
+        """An INSERT that knows ON CONFLICT: SQLAlchemy has one per database, with equal methods."""
         return postgresql.insert(row) if self._is_postgres else sqlite.insert(row)
 
     def _upsert(self, row: type[Base], *, update: Sequence[str]) -> Any:
@@ -74,25 +71,19 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
-
-
 def storable(message: str) -> str:
-    """A text from outside (a reason, a file name) without what databases refuse: NUL and lone surrogates."""
+    """Return an external text (a reason, a file name) without NUL and lone surrogates, which databases refuse."""
     return message.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
-# -- opening ------------------------------------------------------------------------------------------------
+# -- opening -------------------------------------------------------------------------------------------------
 
 
 def open_engine(address: str) -> Engine:
     """Connect to the database at the SQLAlchemy URL `address` and bring its schema up to date.
 
     Raises:
-        CatalogError: The URL is unusable, there is no answer, or a newer version of this program wrote it.
+        CatalogError: The URL is unusable, the database does not answer, or a newer version of this program wrote it.
     """
     url = _parsed(address)
     engine = _sqlite_engine(url) if url.get_backend_name() == "sqlite" else _postgres_engine(url)
@@ -106,10 +97,10 @@ def open_engine(address: str) -> Engine:
 
 
 def look(address: str) -> str:
-    """The schema of the catalog at this URL; empty when there is none yet. Changes nothing.
+    """Return the schema version of the catalog at this URL; empty when it does not exist. Changes nothing.
 
     Raises:
-        CatalogError: The URL is unusable, there is no answer, or a newer version of this program wrote it.
+        CatalogError: The URL is unusable, the database does not answer, or a newer version of this program wrote it.
     """
     url = _parsed(address)
     if url.get_backend_name() == "sqlite":
@@ -160,7 +151,7 @@ def _sqlite_engine(url: URL) -> Engine:
         ) from error
     engine = create_engine(
         url,
-        # None: transactions begin where we say so, not at the first INSERT as Python's sqlite3 would have it.
+        # None: transactions begin at our BEGIN, not at the first INSERT as Python's sqlite3 would have it.
         connect_args={"timeout": BUSY_SECONDS, "isolation_level": None},
         json_serializer=_to_json,
     )
@@ -240,7 +231,7 @@ def _version(connection: Connection) -> str | None:
     return version
 
 
-# -- errors -------------------------------------------------------------------------------------------------
+# -- errors --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -275,7 +266,7 @@ def _place(url: URL) -> str:
     )
 
 
-# -- JSON ---------------------------------------------------------------------------------------------------
+# -- JSON ----------------------------------------------------------------------------------------------------
 
 
 def _to_json(value: Any) -> str:
@@ -295,7 +286,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-# -- fork ---------------------------------------------------------------------------------------------------
+# -- fork ----------------------------------------------------------------------------------------------------
 
 _ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
 

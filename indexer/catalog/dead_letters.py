@@ -1,4 +1,4 @@
-"""Dead letters: what could not be processed, and why."""
+"""Dead letters: documents and files that could not be processed, with the reason."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select, text, update
 
-from indexer.catalog.database import Database, chunks, now, storable
+from indexer.catalog.database import BATCH, Database, now, storable
 from indexer.catalog.entries import MINING, STAGES, DeadLetter, Failure, Stage
 from indexer.catalog.ledger import Roots
 from indexer.catalog.tables import DeadLetterRow as L
+from indexer.common import batches
 
 COLUMNS = (L.source, L.stage, L.reason, L.document_id, L.attempts, L.first_at, L.last_at, L.row)
 
 
 class DeadLetters(Database):
-    def dead_letter(self, collection: str, letters: Iterable[Failure]) -> None:
-        """Keep what could not be processed. The same failure again is one more attempt."""
-        for some in chunks(letters):
+    def dead_letter(self, collection: str, failures: Iterable[Failure]) -> None:
+        """Record failures. The same failure again counts as one more attempt."""
+        for some in batches(failures, BATCH):
             with self._writing() as connection:
                 self._dead_letter(connection, collection, some)
 
-    def _dead_letter(self, connection: Connection, collection: str, letters: Sequence[Failure]) -> None:
+    def _dead_letter(self, connection: Connection, collection: str, failures: Sequence[Failure]) -> None:
         statement = self._insert(L)
         statement = statement.on_conflict_do_update(
             index_elements=["collection", "source", "document_id", "stage"],
@@ -38,18 +39,16 @@ class DeadLetters(Database):
         rows = [
             {
                 "collection": collection,
-                "source": storable(letter.source),
-                "document_id": letter.document_id,
-                "stage": letter.stage,
-                "reason": storable(letter.reason),
+                "source": storable(failure.source),
+                "document_id": failure.document_id,
+                "stage": failure.stage,
+                "reason": storable(failure.reason),
                 "attempts": 1,
                 "first_at": at,
                 "last_at": at,
                 "resolved_at": None,
             }
-            for letter in sorted(
-                letters, key=lambda letter: (letter.source, letter.document_id, letter.stage)
-            )
+            for failure in sorted(failures, key=lambda one: (one.source, one.document_id, one.stage))
         ]
         if rows:
             connection.execute(statement, rows)
@@ -57,7 +56,7 @@ class DeadLetters(Database):
     def dead(
         self, collection: str, *, stage: Stage | None = None, limit: int | None = None
     ) -> list[DeadLetter]:
-        """Open dead letters, by source, document and stage."""
+        """Return open dead letters, by source, document and stage."""
         query = select(*COLUMNS).where(L.collection == collection, L.resolved_at.is_(None))
         if stage is not None:
             query = query.where(L.stage == stage)
@@ -66,7 +65,7 @@ class DeadLetters(Database):
             return [DeadLetter(*row) for row in connection.execute(query)]  # type: ignore[arg-type]
 
     def dead_counts(self, collection: str) -> dict[Stage, int]:
-        """How many open dead letters each stage has."""
+        """Count the open dead letters of each stage."""
         query = (
             select(L.stage, func.count())
             .where(L.collection == collection, L.resolved_at.is_(None))
@@ -85,20 +84,20 @@ class DeadLetters(Database):
         stages: Sequence[Stage] = STAGES,
         before: datetime | None = None,
     ) -> int:
-        """Close dead letters, because what failed has worked or is gone. Returns how many were open.
+        """Close dead letters that succeeded or whose document was deleted. Returns the number closed.
 
         Args:
-            document_ids: Letters of these documents.
-            sources: Letters whose source lies under one of these, as in `unseen`.
-            stages: Only letters of these.
-            before: Only letters that nothing was added to since then.
+            document_ids: Entries of these documents.
+            sources: Entries whose source lies under one of these, as in `unseen`.
+            stages: Only entries of these stages.
+            before: Only entries whose last attempt was before this time.
         """
         conditions: list[ColumnElement[bool]] = [L.collection == collection, L.resolved_at.is_(None)]
         conditions.append(L.stage.in_(stages))
         if before is not None:
             conditions.append(L.last_at < before)
         closed = 0
-        for some in chunks(sorted(set(document_ids))):
+        for some in batches(sorted(set(document_ids)), BATCH):
             with self._writing() as connection:
                 statement = update(L).where(*conditions, L.document_id.in_(some))
                 closed += connection.execute(statement.values(resolved_at=now())).rowcount
@@ -107,15 +106,15 @@ class DeadLetters(Database):
     def dismiss(
         self, collection: str, *, ids: Sequence[int] | None = None, stages: Sequence[Stage] = STAGES
     ) -> int:
-        """Close dead letters that nobody wants to hear of any more. Returns how many were open.
+        """Close dead letters without a retry. Returns the number closed.
 
         Args:
             ids: Only these; None means all.
-            stages: Only letters of these.
+            stages: Only entries of these stages.
         """
         open_ones = update(L).where(L.collection == collection, L.resolved_at.is_(None), L.stage.in_(stages))
         statements = (
-            [open_ones] if ids is None else [open_ones.where(L.row.in_(some)) for some in chunks(ids)]
+            [open_ones] if ids is None else [open_ones.where(L.row.in_(some)) for some in batches(ids, BATCH)]
         )
         closed = 0
         for statement in statements:
@@ -124,11 +123,11 @@ class DeadLetters(Database):
         return closed
 
     @contextmanager
-    def trying_again(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
-        """Close letters before a block that mines their documents again; those that it buries anew count on.
+    def retrying(self, collection: str, letters: Sequence[DeadLetter]) -> Iterator[None]:
+        """Close entries before a block that mines their documents again; those that fail again keep their count.
 
-        Workers leave documents with an open letter alone. Letters of what could not be read or stored stay: nothing
-        but them tells which file to read again, should this process be killed. Who has read it closes them.
+        Workers skip documents with an open entry. Entries of the stages read and store stay open: should this process be
+        killed, they alone name the files to read again. The run closes them after reading.
         """
         mining = [letter for letter in letters if letter.stage in MINING]
         if not mining:
@@ -138,9 +137,9 @@ class DeadLetters(Database):
         try:
             yield
         finally:
-            self._count_on(collection, mining)
+            self._add_attempts(collection, mining)
 
-    def _count_on(self, collection: str, before: Sequence[DeadLetter]) -> None:
+    def _add_attempts(self, collection: str, before: Sequence[DeadLetter]) -> None:
         statement = update(L).where(
             L.collection == collection,
             L.resolved_at.is_(None),
@@ -149,7 +148,7 @@ class DeadLetters(Database):
             L.stage == bindparam("its_stage"),
         )
         statement = statement.values(attempts=L.attempts + bindparam("tries"), first_at=bindparam("first"))
-        for some in chunks(before):
+        for some in batches(before, BATCH):
             rows = [
                 {
                     "its_source": letter.source,
@@ -170,7 +169,7 @@ class DeadLetters(Database):
         with self._reading() as connection:
             rows = connection.execute(select(L.row, L.source).where(*conditions)).all()
         closed = 0
-        for some in chunks(row.row for row in rows if row.source in roots):
+        for some in batches((row.row for row in rows if row.source in roots), BATCH):
             with self._writing() as connection:
                 statement = update(L).where(*conditions, L.row.in_(some))
                 closed += connection.execute(statement.values(resolved_at=now())).rowcount

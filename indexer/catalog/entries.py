@@ -1,4 +1,4 @@
-"""What goes into the catalog and comes out of it: frozen dataclasses, free of SQL. All times are UTC."""
+"""Records of the catalog: frozen dataclasses, independent of SQL. All times are UTC."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ RunState = Literal["running", "finished", "failed", "interrupted"]
 TopicState = Literal["live", "retired"]
 LineageKind = Literal["kept", "split", "merged", "born", "retired", "hand", "renamed"]
 Stage = Literal["read", "store", "prepare", "encode", "write"]
-BatchState = Literal["prepare", "encode"]  # what has to be done next
+BatchState = Literal["prepare", "encode"]  # the next step
 
 DOCUMENT_STATES: tuple[DocumentState, ...] = ("stored", "mined", "done")
 RUN_STATES: tuple[RunState, ...] = ("running", "finished", "failed", "interrupted")
 TOPIC_STATES: tuple[TopicState, ...] = ("live", "retired")
 LINEAGE_KINDS: tuple[LineageKind, ...] = get_args(LineageKind)
 STAGES: tuple[Stage, ...] = ("read", "store", "prepare", "encode", "write")
-TAKING_IN: tuple[Stage, ...] = ("read", "store")  # what failed there is in its file only
-MINING: tuple[Stage, ...] = ("prepare", "encode", "write")  # what failed there is in the engine, as text
+TAKING_IN: tuple[Stage, ...] = ("read", "store")  # their failures exist in the file only
+MINING: tuple[Stage, ...] = ("prepare", "encode", "write")  # their failures are stored in the engine, as text
 BATCH_STATES: tuple[BatchState, ...] = ("prepare", "encode")
 
 
@@ -35,7 +35,7 @@ class LedgerEntry:
     id: str
     content_hash: str
     state: DocumentState = "stored"
-    bundle: str = ""  # what made its vectors, as Encoder.bundle says it
+    bundle: str = ""  # of the encoder that made its vectors, see Encoder.bundle
     run: str = ""  # the run that read it last
     source: str = ""  # FILE or FILE:LINE
     topic_fit: str = ""  # run of the fit that its topics come from
@@ -58,13 +58,13 @@ class Run:
 
     @property
     def was_idle(self) -> bool:
-        """Whether it has found that there is nothing to do."""
+        """Whether it found nothing to do."""
         return self.state == "finished" and self.counts.get("verdict") == "nothing"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A document, or a place in a file, that could not be processed: to be buried."""
+    """A document, or a line of a file, that could not be processed."""
 
     source: str
     stage: Stage
@@ -74,7 +74,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A buried letter."""
+    """A recorded failure, with its attempts."""
 
     source: str
     stage: Stage
@@ -83,12 +83,12 @@ class DeadLetter:
     attempts: int
     first_at: datetime
     last_at: datetime
-    id: int = 0  # by which it can be named
+    id: int = 0  # number of the entry
 
 
 @dataclass(frozen=True)
 class TopicEntry:
-    """A topic as the catalog remembers it, for ever; the engine has the live ones, with centroids."""
+    """A topic as the catalog keeps it permanently; the engine has the live ones, with centroids."""
 
     number: int
     label: str
@@ -106,31 +106,31 @@ class TopicEntry:
 
 @dataclass(frozen=True)
 class LineageEntry:
-    """What became of a topic in a run. `old_id` is None for a born or renamed topic, `new_id` for a retired one."""
+    """One change of a topic in a run. `old_id` is None for a born or renamed topic, `new_id` for a retired one."""
 
-    run: str  # empty where no run did it: a topic was renamed
+    run: str  # empty for a renaming by a user
     old_id: str | None
     new_id: str | None
     kind: LineageKind
     score: float = 0.0  # similarity of the match
     at: datetime | None = None  # set when it is recorded
-    label: str = ""  # the name that `new_id` had from then on; set when it is recorded
+    label: str = ""  # of `new_id` from then on; set when it is recorded
 
 
 @dataclass(frozen=True)
 class GenerationEntry:
-    """What the catalog must know of a generation to go to it, beside the documents in its ledger."""
+    """Data for the switch to a generation, in addition to the documents in its ledger."""
 
     number: int
-    live: bool  # the documents, the fit and the topics of the collection are those of this one
-    fit: str  # run of the fit that it had when it was live last; empty without topics
-    replaced: int  # the generation that was live before it came; 0 for the first
-    run: str  # that made it live last
+    live: bool  # documents, fit and topics of the collection belong to it
+    fit: str  # run of its last live fit; empty without topics
+    replaced: int  # the generation that was live before it; 0 for the first
+    run: str  # that activated it last
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The arrays that assign topics, and where they come from. Named by the run that made it."""
+    """The arrays that assign topics, named by the run that fitted them."""
 
     run: str
     bundle: str
@@ -142,7 +142,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class BundleEntry:
-    """A bundle that this collection has used or tried."""
+    """A bundle that this collection has used or evaluated."""
 
     name: str
     fingerprint: str
@@ -154,16 +154,16 @@ class BundleEntry:
 
 @dataclass(frozen=True)
 class BundleCandidate:
-    """Sentences and candidate phrases of a document: ranges of its content, and no text."""
+    """Sentences and candidate phrases of a document, as ranges of its content."""
 
-    content_hash: str  # of the text that the ranges count in
+    content_hash: str  # of the text that the ranges refer to
     sentences: tuple[tuple[int, int], ...]
     mentions: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class WaitingBatches:
-    """A batch that nobody works on, and how many seconds ago its message was sent; None: never."""
+    """A free batch, and the age of its message in seconds (None: never sent)."""
 
     id: str
     collection: str
@@ -173,19 +173,19 @@ class WaitingBatches:
 
 @dataclass(frozen=True)
 class Work:
-    """What of a collection is on its way through workers.
+    """The batches of a collection.
 
     Attributes:
-        waiting, held: Batches by what has to be done next: those that nobody works on, and those that somebody does.
-        put_off: Batches that are not to be tried again yet.
+        waiting, held: Free and claimed batches, by next step.
+        delayed: Batches whose retry is not due yet.
         documents: In all these batches.
-        holders: HOST:PID of those who work.
-        problems: Why batches were given back undone.
+        holders: HOST:PID of the workers.
+        problems: Reasons of releases without success.
     """
 
     waiting: Mapping[BatchState, int]
     held: Mapping[BatchState, int]
-    put_off: int
+    delayed: int
     documents: int
     holders: tuple[str, ...]
     problems: tuple[str, ...]
@@ -193,7 +193,7 @@ class Work:
 
 @dataclass(frozen=True)
 class LockHolder:
-    """Who is writing to a collection."""
+    """The process that holds the write lock of a collection."""
 
     owner: str  # e.g. "indexer index"
     pid: int
@@ -206,10 +206,10 @@ class LockHolder:
 
 
 def topic_id(number: int) -> str:
-    """The permanent id of a topic: ``t-000042``."""
+    """Return the permanent id of a topic: ``t-000042``."""
     return f"t-{number:06d}"
 
 
 def topic_number(id: str) -> int:
-    """The number in a topic id; -1 when it is none."""
+    """Return the number in a topic id; -1 when the id is invalid."""
     return int(id[2:]) if id.startswith("t-") and id[2:].isdecimal() else -1

@@ -1,4 +1,4 @@
-"""The ledger: which documents there are, what their text was, and how far each has come."""
+"""The ledger: the content hash and the state of each document."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
-from indexer.catalog.database import CHUNK, Database, chunks, now, storable
+from indexer.catalog.database import BATCH, Database, now, storable
 from indexer.catalog.entries import DOCUMENT_STATES, DocumentState, LedgerEntry
 from indexer.catalog.tables import DocumentRow as D
+from indexer.common import batches
 
 COLUMNS = (D.id, D.content_hash, D.state, D.bundle, D.run, D.source, D.topic_fit)
 
 
 class Ledger(Database):
     def ledger(self, collection: str, ids: Sequence[str]) -> dict[str, LedgerEntry]:
-        """What is known of these documents; unknown ones are left out."""
+        """Return the entries of these documents; unknown ids are skipped."""
         found: dict[str, LedgerEntry] = {}
         with self._reading() as connection:
-            for some in chunks(ids):
+            for some in batches(ids, BATCH):
                 query = select(*COLUMNS).where(D.collection == collection, D.id.in_(some))
                 for row in connection.execute(query):
                     found[row.id] = LedgerEntry(*row)  # type: ignore[arg-type]  # the state is checked by the table
         return found
 
     def record(self, collection: str, entries: Iterable[LedgerEntry]) -> int:
-        """Write or overwrite entries of documents that were read, and so seen by the run they name.
+        """Write or overwrite entries of documents that were read, and mark them as seen by the run they name.
 
-        Each 1,000 are one transaction, so the iterable may be long and slow. For what a later step did to a
-        document use `mark`: it does not claim that the document was seen.
+        Each 1,000 are one transaction, so the iterable may be long and slow. For changes by later steps use `mark`,
+        which does not mark documents as seen.
 
         Returns:
-            How many were written.
+            The number written.
         """
         written = 0
         statement = self._upsert(
@@ -43,7 +44,7 @@ class Ledger(Database):
                 *("seen_run", "updated_at"),
             ),
         )
-        for some in chunks(entries):
+        for some in batches(entries, BATCH):
             at = now()
             by_id = {entry.id: entry for entry in some}
             rows = [
@@ -59,9 +60,7 @@ class Ledger(Database):
                     "seen_run": entry.run,
                     "updated_at": at,
                 }
-                for _, entry in sorted(
-                    by_id.items()
-                )  # one order for all writers, so that none waits in a circle
+                for _, entry in sorted(by_id.items())  # one order for all writers prevents deadlocks
             ]
             with self._writing() as connection:
                 connection.execute(statement, rows)
@@ -78,19 +77,19 @@ class Ledger(Database):
         bundle: str | None = None,
         run: str | None = None,
     ) -> None:
-        """Set what is given for these documents and leave the rest. Unknown ids are ignored."""
+        """Set the given columns of these documents. Unknown ids are ignored."""
         given = {"state": state, "topic_fit": topic_fit, "bundle": bundle, "run": run}
         values = {name: value for name, value in given.items() if value is not None}
         self._set(collection, ids, **values)
 
     def touch(self, collection: str, ids: Iterable[str], run: str) -> None:
-        """Note that `run` has seen these documents; nothing else about them changes."""
+        """Record that `run` has seen these documents."""
         self._set(collection, ids, seen_run=run)
 
     def forget(self, collection: str, ids: Iterable[str]) -> int:
-        """Remove these documents from the ledger. Returns how many there were."""
+        """Remove these documents from the ledger. Returns the number removed."""
         removed = 0
-        for some in chunks(sorted(set(ids))):
+        for some in batches(sorted(set(ids)), BATCH):
             with self._writing() as connection:
                 removed += self._forget(connection, collection, some)
         return removed
@@ -107,7 +106,7 @@ class Ledger(Database):
         after: str | None = None,
         until: str | None = None,
     ) -> Iterator[str]:
-        """Ids, ascending by code point. Entries may be changed while this is read.
+        """Iterate over ids, ascending by code point. Entries may change during the iteration.
 
         Args:
             state: Only documents in this state.
@@ -131,13 +130,13 @@ class Ledger(Database):
             yield id_
 
     def contents(self, collection: str) -> Iterator[tuple[str, str]]:
-        """Id and content hash of every document, ascending by id."""
+        """Iterate over id and content hash of all documents, ascending by id."""
         yield from self._pages(collection, D.content_hash)
 
     def unseen(
         self, collection: str, sources: Sequence[str], run: str, *, but: Sequence[str] = ()
     ) -> Iterator[str]:
-        """Ids of documents that lie under one of these sources and that `run` has not seen, ascending.
+        """Iterate over the ids of documents under one of these sources that `run` has not seen, ascending.
 
         A source lies under itself, FILE:LINE under FILE, and FOLDER/FILE under FOLDER. Sources are compared
         as texts: give them as they were given when the documents were recorded.
@@ -151,9 +150,9 @@ class Ledger(Database):
                 yield id_
 
     def _adopt(self, connection: Connection, collection: str, ledger: str) -> None:
-        """Let the documents of a collection be where those of another ledger are, and end that ledger.
+        """Give the documents of a collection the states of another ledger, and delete that ledger.
 
-        A document that the other one has not, or with another content, is "stored" from now on.
+        A document that the other ledger lacks, or has with another content, becomes "stored".
         """
         other = aliased(D)
         same = (other.collection == ledger, other.id == D.id, other.content_hash == D.content_hash)
@@ -170,10 +169,10 @@ class Ledger(Database):
         connection.execute(delete(D).where(D.collection == ledger))
 
     def bundles_used(self, ledger: str | None = None) -> set[str]:
-        """What made the vectors of any document, as Encoder.bundle says it.
+        """Return the bundles that made the vectors of any document, see Encoder.bundle.
 
         Args:
-            ledger: Of one collection, or of one generation (see `turns.ledger_of`); None means of all.
+            ledger: Of one collection, or of one generation (see `generations.ledger_of`); None means of all.
         """
         query = select(D.bundle).where(D.bundle != "").distinct()
         if ledger is not None:
@@ -182,14 +181,14 @@ class Ledger(Database):
             return set(connection.scalars(query))
 
     def count(self, collection: str) -> dict[DocumentState, int]:
-        """How many documents are in each state."""
+        """Count the documents in each state."""
         query = select(D.state, func.count()).where(D.collection == collection).group_by(D.state)
         with self._reading() as connection:
             found = {row[0]: row[1] for row in connection.execute(query)}
         return {state: found.get(state, 0) for state in DOCUMENT_STATES}
 
     def count_by_run(self, collection: str) -> dict[str, int]:
-        """How many documents each run was the last to read as new or changed."""
+        """Count the documents that each run was the last to read as new or changed."""
         query = select(D.run, func.count()).where(D.collection == collection).group_by(D.run)
         with self._reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
@@ -197,7 +196,7 @@ class Ledger(Database):
     def _set(self, collection: str, ids: Iterable[str], **values: str) -> None:
         if not values:
             return
-        for some in chunks(sorted(set(ids))):
+        for some in batches(sorted(set(ids)), BATCH):
             statement = update(D).where(D.collection == collection, D.id.in_(some))
             with self._writing() as connection:
                 connection.execute(statement.values(**values, updated_at=now()))
@@ -205,9 +204,9 @@ class Ledger(Database):
     def _pages(
         self, collection: str, column: InstrumentedAttribute[str], *conditions: ColumnElement[bool]
     ) -> Iterator[tuple[str, str]]:
-        """Id and a column by id, a page at a time: no transaction stays open while the caller works."""
+        """Iterate over id and a column by id, in pages: no transaction stays open while the caller works."""
         query = (
-            select(D.id, column).where(D.collection == collection, *conditions).order_by(D.id).limit(CHUNK)
+            select(D.id, column).where(D.collection == collection, *conditions).order_by(D.id).limit(BATCH)
         )
         last: str | None = None
         while True:
@@ -215,13 +214,13 @@ class Ledger(Database):
                 rows = connection.execute(query if last is None else query.where(D.id > last)).all()
             for row in rows:
                 yield row[0], row[1]
-            if len(rows) < CHUNK:
+            if len(rows) < BATCH:
                 return
             last = rows[-1].id
 
 
 class Roots:
-    """Sources that others may lie under: ``"notes/a.jsonl:17" in Roots(["notes"])``."""
+    """Sources that contain others: ``"notes/a.jsonl:17" in Roots(["notes"])``."""
 
     def __init__(self, sources: Iterable[str]) -> None:
         self._sources = {storable(source).rstrip("/\\") for source in sources if source}  # "/" becomes ""
@@ -231,5 +230,5 @@ class Roots:
             return False
         path = source.rstrip("/\\")
         file = re.sub(r":\d+\Z", "", path)
-        folders = (file[: cut.start()] for cut in re.finditer(r"[/\\]", file))
+        folders = (file[: match.start()] for match in re.finditer(r"[/\\]", file))
         return path in self._sources or file in self._sources or any(f in self._sources for f in folders)

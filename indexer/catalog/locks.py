@@ -1,10 +1,8 @@
-"""Which process is this, and is that one still alive?
+"""One writer per collection: a row in the database that its holder renews, and the identity of processes.
 
-A pid alone is not enough: another program may have it by now, another container counts its own, and two
-machines may have one name. So a process is also known by host, boot with container, and birth, where the
-system tells them (Linux does).
-
-One writer per collection: a row in the database, renewed while its holder lives.
+A pid alone does not identify a process: the system reuses pids, each container counts its own, and two machines may have
+one name. A process is therefore identified by host, boot with container, and start time as well, where the system has
+them (Linux does).
 """
 
 from __future__ import annotations
@@ -35,17 +33,17 @@ from indexer.log import get_logger
 class Process:
     pid: int
     host: str
-    boot: str  # one start of the machine, and the container in it; "" where unknown
+    boot: str  # boot of the machine, and container; "" where unknown
     birth: str  # ticks since boot; "" where unknown
 
     def is_dead(self) -> bool:
-        """True only when it is certain. A process of another boot may live on a machine of the same name."""
+        """Return True only when it is certain: a process of another boot may live on a machine of the same name."""
         if self.pid <= 0 or self.host != socket.gethostname() or self.boot != _boot():
             return False
         return not _exists(self.pid) or self.birth != _birth(self.pid)
 
     def is_probably_dead(self) -> bool:
-        """Also true for a process of this host from before the last start of the machine."""
+        """Return True also for a process of this host from before its last boot."""
         rebooted = self.boot.split()[:1] != _boot().split()[:1]
         return self.is_dead() or (self.pid > 0 and self.host == socket.gethostname() and rebooted)
 
@@ -56,10 +54,10 @@ def this_process() -> Process:
 
 
 def this_user() -> str:
-    """USER@HOST, for people who ask later who did it."""
+    """Return USER@HOST, which is recorded with each run."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # a container may run under a number that has no name
+    except (OSError, KeyError):  # a container may run under an id without a name
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
 
@@ -85,7 +83,7 @@ def _exists(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is there, but somebody else's
+    except OSError:  # it exists, but belongs to another user
         return True
     return True
 
@@ -97,21 +95,21 @@ def _read(path: str) -> str:
         return ""
 
 
-TTL = 120.0  # seconds after which a lock that is not renewed may be taken over
+TTL = 120.0  # seconds after which a lock that is not renewed may be taken by another process
 
 
 def retraining(collection: str) -> str:
-    """Name of the lock of whoever builds the next generation, or goes back to an earlier one."""
+    """Return the name of the lock for building the next generation, and for rollbacks."""
     return f"{collection}@retrain"
 
 
 def watching(collection: str) -> str:
-    """Name of the lock of whoever keeps up with somebody's index."""
+    """Return the name of the lock for watching a user's index."""
     return f"{collection}@watch"
 
 
 def _held(lock: str) -> str:
-    """What somebody is doing who holds a lock."""
+    """Describe the activity of the holder of a lock."""
     name = _collection_of(lock)
     if lock == retraining(name):
         return f"Generations of '{name}' are being made or removed"
@@ -119,26 +117,26 @@ def _held(lock: str) -> str:
 
 
 def _collection_of(lock: str) -> str:
-    """For people: which collection a lock is of."""
+    """Return the collection of a lock, for messages."""
     return lock.partition("@")[0]
 
 
 class Lock:
-    """A lock that is held. A thread renews it; long work calls `Locks.check_locks` before each thing that it writes."""
+    """A held lock. A thread renews it; long work calls `Locks.check_locks` before each write."""
 
     def __init__(self, database: Locks, collection: str, token: str, ttl: float) -> None:
         self.token = token
         self._database, self._collection, self._ttl = database, collection, ttl
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=f"lock-{collection}", daemon=True)
-        self.lost = False  # taken over by another, because it could not be renewed in time
-        self._renewed = time.time()  # which goes on while the machine sleeps
+        self.lost = False  # another process has it, because it was not renewed in time
+        self._renewed = time.time()  # wall time, which includes the time that the machine sleeps
 
     def renew(self) -> None:
         """Hold it for another `ttl` seconds.
 
         Raises:
-            CatalogError: Another process has taken it over.
+            CatalogError: Another process holds it now.
         """
         at = time.time()
         if self.lost or not self._database._renew(self._collection, self.token, self._ttl):
@@ -147,13 +145,13 @@ class Lock:
         self.check()
 
     def check(self) -> None:
-        """Raise CatalogError when the lock is not ours any more: stop writing."""
-        if not self.lost and time.time() - self._renewed > self._ttl / 2:  # the thread did not come to it
+        """Raise CatalogError when another process holds the lock: stop writing."""
+        if not self.lost and time.time() - self._renewed > self._ttl / 2:  # the thread was delayed
             self.renew()
         if self.lost:
             raise CatalogError(
                 f"The lock on collection '{_collection_of(self._collection)}' was lost: it was not renewed for "
-                f"{self._ttl:g} s, and another process has taken it over.",
+                f"{self._ttl:g} s, and another process holds it now.",
                 hint="Run again: what was written stays, and only the rest is done.",
             )
 
@@ -177,21 +175,21 @@ class Lock:
 class Locks(Database):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
-        self._locks: list[Lock] = []  # that are held now
+        self._locks: list[Lock] = []  # held by this object
 
     @contextmanager
     def lock(self, collection: str, owner: str, ttl: float = TTL) -> Iterator[Lock]:
         """Hold the write lock of a collection for the length of a with block.
 
-        A lock whose process is dead is taken over: at once when it was on this host, otherwise `ttl` seconds
-        after its last renewal.
+        The lock of a dead process is free: at once when it was on this host, otherwise `ttl` seconds after its last
+        renewal.
 
         Args:
-            owner: What the others are told, e.g. "indexer index".
+            owner: Shown to other processes, e.g. "indexer index".
             ttl: Seconds; the lock is renewed four times as often.
 
         Raises:
-            CatalogError: Somebody else holds it; the message says who, `facts["holder"]` as well.
+            CatalogError: Another process holds it; message and `facts["holder"]` name it.
         """
         token = secrets.token_hex(16)
         self._take(collection, owner, token, ttl)
@@ -206,12 +204,12 @@ class Locks(Database):
             self._release(collection, token)
 
     def check_locks(self) -> None:
-        """Raise CatalogError when a lock that is held here is not ours any more. Called before whatever is written."""
+        """Raise CatalogError when another process holds one of our locks. Called before each write."""
         for held in list(self._locks):
             held.check()
 
     def lock_holder(self, collection: str) -> LockHolder | None:
-        """Who holds the lock now; None when nobody does, or only a dead process."""
+        """Return the holder of the lock; None when it is free or its holder is dead."""
         with self._reading() as connection:
             row = connection.execute(select(L.__table__).where(L.collection == collection)).first()
             if row is None or is_stale(row, self._clock(connection)):
@@ -256,7 +254,7 @@ class Locks(Database):
             connection.execute(delete(L).where(L.collection == collection, L.token == token))
 
     def _clock(self, connection: Connection) -> datetime:
-        """The time of the server, which all hosts share; SQLite has one host only."""
+        """Return the time of the server, which all hosts share; SQLite has one host only."""
         if self._is_postgres:
             at: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
             return at
@@ -264,7 +262,7 @@ class Locks(Database):
 
 
 def is_stale(row: Row[Any], at: datetime) -> bool:
-    """Whether a lock or lease has ended at this time, or its process is known to be dead."""
+    """Return whether a lock or lease has expired at this time, or its process is certainly dead."""
     return row.expires_at <= at or Process(row.pid, row.host, row.boot, row.birth).is_dead()
 
 

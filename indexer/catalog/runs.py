@@ -1,4 +1,4 @@
-"""Runs: what was started, by which process, and how it ended."""
+"""Runs: each recorded call, its process and its outcome."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Runs(Locks):
 
         Args:
             kind: The command's name: "index", "retrain" …
-            lock: The lock that it works under. When that has gone, the run is over, on whatever host it was.
-            detached: The work goes on when this process ends, because workers do it.
+            lock: The lock that it holds. A run without its lock is over, whatever host it was on.
+            detached: Workers do the work: it continues when this process ends.
         """
         process = Process(0, "", "", "") if detached else this_process()
         run = new_run_id()
@@ -63,7 +63,7 @@ class Runs(Locks):
         return run
 
     def resume_run(self, id: str, lock: Lock) -> None:
-        """Note that this process goes on with a run that was interrupted."""
+        """Record that this process resumes an interrupted run."""
         me = this_process()
         values = {"pid": me.pid, "host": me.host, "boot": me.boot, "birth": me.birth}
         with self._writing() as connection:
@@ -73,10 +73,10 @@ class Runs(Locks):
             )
 
     def detach_run(self, id: str, counts: Mapping[str, Any]) -> None:
-        """Note that workers go on with a run: it is not over when this process or its lock is.
+        """Record that workers continue a run: it outlives this process and its lock.
 
         Args:
-            counts: What was done up to here; workers add to it.
+            counts: Of the work so far; workers add to it.
         """
         with self._writing() as connection:
             values = {"pid": 0, "host": "", "boot": "", "birth": "", "lock_token": "", "counts": dict(counts)}
@@ -97,7 +97,7 @@ class Runs(Locks):
                 raise NotFound(f"There is no run '{id}'.")
 
     def run(self, id: str) -> Run:
-        """One run. A running one that has ended without a word reads as interrupted, as in `runs`.
+        """Return a run. One whose process ended without recording it is "interrupted", as in `runs`.
 
         Raises:
             NotFound: There is no such run.
@@ -110,7 +110,7 @@ class Runs(Locks):
         return _run(row, held)
 
     def runs(self, collection: str, limit: int = 20, *, kinds: Sequence[str] = ()) -> list[Run]:
-        """The last runs, newest first.
+        """Return the last runs, newest first.
 
         Args:
             kinds: Only runs of these kinds.
@@ -123,16 +123,16 @@ class Runs(Locks):
             return [_run(row, held) for row in connection.execute(query).mappings()]
 
     def run_kinds(self, ids: Collection[str]) -> dict[str, str]:
-        """Run ► kind, of those that there are."""
+        """Map run ids to kinds; unknown ids are skipped."""
         query = select(R.id, R.kind).where(R.id.in_(ids))
         with self._reading() as connection:
             return {row.id: row.kind for row in connection.execute(query)}
 
     def interrupted_runs(self, collection: str | None = None) -> list[Run]:
-        """Mark the runs that ended without a word as interrupted, and return them, oldest first.
+        """Mark runs that ended without recording it as interrupted, and return them, oldest first.
 
-        A run has ended when its process on this host is dead, or when its lock is held no more. Others, such
-        as runs on another host that took no lock, are left alone: from here nobody can tell.
+        A run has ended when its process on this host is dead, or when its lock is not held. Runs on another host
+        without a lock are not touched: whether they live is unknown here.
         """
         query = select(R.__table__).where(R.state == "running").order_by(R.id).with_for_update()
         if collection is not None:
@@ -149,7 +149,7 @@ class Runs(Locks):
 
 
 def new_run_id() -> str:
-    """A ULID: 48 bits of time in ms and 80 of chance, in 26 letters and digits; ascending in one process."""
+    """Return a ULID: 48 bits of time in ms and 80 random bits, in 26 characters; ascending in one process."""
     global _last
     with _lock:
         _last = max(_last + 1, (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80))
@@ -158,7 +158,7 @@ def new_run_id() -> str:
 
 
 def run_id_at(moment: datetime) -> str:
-    """What stands between the ids of the runs that began before a moment and of those that began after it."""
+    """Return an id that sorts after all runs that began before a moment, and before all later ones."""
     return _run_id(int(moment.timestamp() * 1_000) << 80)
 
 
@@ -171,7 +171,7 @@ _lock = threading.Lock()
 
 
 def _is_over(row: RowMapping, held: set[str]) -> bool:
-    """Whether nobody works on a running run any more; `held` are the tokens of the locks that are held."""
+    """Return whether no process works on a running run; `held` are the tokens of the held locks."""
     process = Process(row["pid"], row["host"], row["boot"], row["birth"])
     return process.is_probably_dead() or bool(row["lock_token"] and row["lock_token"] not in held)
 

@@ -34,7 +34,7 @@ from indexer.catalog.entries import (
 
 SCHEMA = "0005"  # the newest file in migrations/versions
 
-# Ids and sources compare by code point everywhere, as Python does, whatever the locale of the database.
+# Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
 RowNumber = BigInteger().with_variant(Integer(), "sqlite")  # SQLite counts up by itself only in an INTEGER
 
@@ -190,7 +190,7 @@ class FitRow(Base):
 
 
 class GenerationRow(Base):
-    """Generations that are live, or were; see `turns.py`."""
+    """Generations that are live, or were; see `generations.py`."""
 
     __tablename__ = "generations"
     __table_args__ = (
@@ -238,7 +238,7 @@ class DeadLetterRow(Base):
 
 
 class CounterRow(Base):
-    """Numbers that are given out once and never again, whatever is deleted."""
+    """Counters of numbers that are never reused, even after a deletion."""
 
     __tablename__ = "counters"
 
@@ -251,7 +251,7 @@ class LockRow(Base):
     __tablename__ = "locks"
 
     collection: Mapped[str] = mapped_column(Key, primary_key=True)
-    token: Mapped[str]  # told to the holder only, so that nobody releases another's lock
+    token: Mapped[str]  # known to the holder only, so that no process releases another's lock
     owner: Mapped[str]
     pid: Mapped[int] = mapped_column(BigInteger)
     host: Mapped[str]
@@ -262,7 +262,7 @@ class LockRow(Base):
 
 
 class BatchRow(Base):
-    """Documents on their way through workers; see `batches.py`."""
+    """Documents that workers are mining; see `batches.py`."""
 
     __tablename__ = "batches"
     __table_args__ = (_one_of("state", BATCH_STATES), Index(None, "collection"), Index(None, "run"))
@@ -274,13 +274,13 @@ class BatchRow(Base):
     ids: Mapped[list[str]]
     candidates: Mapped[bytes | None] = mapped_column(LargeBinary)  # offsets only, compressed
     created_at: Mapped[datetime]
-    not_before: Mapped[datetime | None]  # put off until then
+    not_before: Mapped[datetime | None]  # not claimed before
     sent_at: Mapped[datetime | None]  # its last message
     deaths: Mapped[int]
     failures: Mapped[int]
     tries: Mapped[int]
-    error: Mapped[str]  # why it was given back last
-    # Who works on it; "" nobody.
+    error: Mapped[str]  # of the last release
+    # The worker that holds it; "" none.
     token: Mapped[str]
     pid: Mapped[int] = mapped_column(BigInteger)
     host: Mapped[str]

@@ -1,4 +1,4 @@
-"""Topics for ever: numbers that are never given twice, names, and what became of each.
+"""Topics with permanent numbers, their labels and their lineage.
 
 Fits: the arrays that assign topics. One is live; it changes together with its topics and their lineage.
 """
@@ -25,7 +25,7 @@ from indexer.errors import NotFound, QueryError
 
 class Topics(Database):
     def next_topic_number(self, collection: str, how_many: int = 1) -> int:
-        """Reserve `how_many` numbers in a row and return the first. No number is ever given out again."""
+        """Reserve `how_many` consecutive numbers and return the first. No number is reused."""
         statement = self._insert(C).values(collection=collection, name="topic", value=how_many)
         statement = statement.on_conflict_do_update(
             index_elements=["collection", "name"], set_={"value": C.value + how_many}
@@ -35,12 +35,12 @@ class Topics(Database):
         return last - how_many + 1
 
     def save_topics(self, collection: str, topics: Iterable[TopicEntry]) -> None:
-        """Write or overwrite topics; others stay as they are. A name given by hand is not changed by this."""
+        """Write or overwrite topics; others stay as they are. A locked label does not change."""
         with self._writing() as connection:
             self._save_topics(connection, collection, topics)
 
     def topics(self, collection: str, state: TopicState | None = "live") -> list[TopicEntry]:
-        """Topics in one state, or all with None, by number."""
+        """Return topics in one state, or all with None, by number."""
         query = select(T.__table__).where(T.collection == collection).order_by(T.number)
         if state is not None:
             query = query.where(T.state == state)
@@ -48,7 +48,7 @@ class Topics(Database):
             return [_topic(row) for row in connection.execute(query).mappings()]
 
     def topic(self, collection: str, id: str) -> TopicEntry:
-        """One topic.
+        """Return one topic.
 
         Raises:
             NotFound: There is no such topic.
@@ -56,36 +56,36 @@ class Topics(Database):
         with self._reading() as connection:
             return self._topic(connection, collection, id)
 
-    def rename_topic(self, collection: str, id: str, label: str, *, by_hand: bool = True) -> TopicEntry:
-        """Give a topic a name and return it. A name given by hand stays when topics are mined again.
+    def rename_topic(self, collection: str, id: str, label: str, *, locked: bool = True) -> TopicEntry:
+        """Set the label of a topic and return the topic. A locked label stays when topics are fitted again.
 
         Args:
-            by_hand: False gives the naming back to the program.
+            locked: False lets the next fit name the topic again.
 
         Raises:
             NotFound: There is no such topic.
-            QueryError: The name is empty.
+            QueryError: The label is empty.
         """
         name = " ".join(storable(label).split())
         if not name:
-            raise QueryError(f"The new name of topic {id} is empty.")
+            raise QueryError(f"The new label of topic {id} is empty.")
         with self._writing() as connection:
             self._topic(connection, collection, id)
             connection.execute(
                 update(T)
                 .where(T.collection == collection, T.id == id)
-                .values(label=name, label_locked=by_hand)
+                .values(label=name, label_locked=locked)
             )
             renamed = LineageEntry("", None, id, "renamed")
             connection.execute(insert(L), self._lineage_rows(connection, collection, [renamed]))
             return self._topic(connection, collection, id)
 
     def lineage(self, collection: str, id: str) -> list[LineageEntry]:
-        """All that was recorded of a topic, as the old or the new one, oldest first."""
+        """Return all changes of a topic, as the old or the new one, oldest first."""
         return self._entries(L.collection == collection, or_(L.old_id == id, L.new_id == id))
 
     def all_lineage(self, collection: str) -> list[LineageEntry]:
-        """All that was recorded of the topics of a collection, oldest first."""
+        """Return all changes of the topics of a collection, oldest first."""
         return self._entries(L.collection == collection)
 
     def _entries(self, *conditions: ColumnElement[bool]) -> list[LineageEntry]:
@@ -95,9 +95,9 @@ class Topics(Database):
         return [LineageEntry(*row) for row in rows]  # type: ignore[arg-type]
 
     def successors(self, collection: str, id: str) -> list[str]:
-        """The live topics that a topic has become: itself when it is live, none when it ended without heirs.
+        """Return the live topics that continue a topic: itself when it is live, none when nothing continues it.
 
-        Only the last thing that happened to a topic counts: what a rollback has undone is not followed.
+        Only the last change of a topic counts: changes that a rollback has undone are not followed.
 
         Raises:
             NotFound: There is no such topic.
@@ -115,10 +115,10 @@ class Topics(Database):
                 if self._topic(connection, collection, current).state == "live":
                     live.append(current)
                 else:
-                    waiting += _heirs(connection, collection, current)
+                    waiting += _successors(connection, collection, current)
         return live
 
-    # -- inside a transaction ------------------------------------------------------------------------------
+    # -- inside a transaction --------------------------------------------------------------------------------
 
     def _topic(self, connection: Connection, collection: str, id: str) -> TopicEntry:
         row = (
@@ -164,7 +164,7 @@ class Topics(Database):
     def _record_lineage(
         self, connection: Connection, collection: str, entries: Iterable[LineageEntry]
     ) -> None:
-        """Add what became of topics, once; both ids must have been saved."""
+        """Add lineage entries that are not recorded yet; both topics must have been saved."""
         rows = self._lineage_rows(connection, collection, entries)
         runs = {row["run"] for row in rows}
         query = select(L.run, L.old_id, L.new_id, L.kind).where(L.collection == collection, L.run.in_(runs))
@@ -176,7 +176,7 @@ class Topics(Database):
     def _lineage_rows(
         self, connection: Connection, collection: str, entries: Iterable[LineageEntry]
     ) -> list[dict[str, Any]]:
-        """Rows to insert: with the time, and the names that the topics have now."""
+        """Return rows to insert, with the time and the current labels."""
         at = now()
         names = connection.execute(select(T.id, T.label).where(T.collection == collection))
         labels: dict[str | None, str] = {row.id: row.label for row in names}
@@ -191,8 +191,8 @@ class Topics(Database):
         ]
 
 
-def _heirs(connection: Connection, collection: str, id: str) -> list[str]:
-    """What the newest run that says something of this topic made of it, best match first."""
+def _successors(connection: Connection, collection: str, id: str) -> list[str]:
+    """Return the topics that the newest run with this topic made of it, best match first."""
     about = (L.collection == collection, L.old_id == id)
     newest = select(L.run).where(*about).order_by(L.row.desc()).limit(1).scalar_subquery()
     query = (
@@ -217,7 +217,7 @@ class Fits(Topics):
         arrays: Mapping[str, NDArray[Any]],
         info: Mapping[str, Any],
     ) -> None:
-        """Keep a fit under the run that made it; it is not live yet. Saving again overwrites it."""
+        """Save a fit under the run that made it, not live yet. Saving again overwrites it."""
         from safetensors.numpy import save
 
         row = {
@@ -234,7 +234,7 @@ class Fits(Topics):
             connection.execute(self._upsert(F, update=("bundle", "created_at", "arrays", "info")), row)
 
     def add_to_fit(self, collection: str, run: str, more: Mapping[str, Any]) -> None:
-        """Say more of a fit; what was said under the same names before is replaced.
+        """Add to the info of a fit; existing names are replaced.
 
         Raises:
             NotFound: There is no such fit.
@@ -254,11 +254,11 @@ class Fits(Topics):
         topics: Iterable[TopicEntry],
         lineage: Iterable[LineageEntry] = (),
     ) -> None:
-        """Make a saved fit the live one, with its topics and their lineage: all of it or nothing.
+        """Activate a saved fit with its topics and their lineage, in one transaction.
 
         Args:
             fit: The run that made the fit.
-            topics: The live topics from now on; every other one is retired.
+            topics: The live topics from now on; all others are retired.
 
         Raises:
             NotFound: There is no such fit.
@@ -275,9 +275,9 @@ class Fits(Topics):
         topics: Sequence[TopicEntry],
         lineage: Iterable[LineageEntry],
     ) -> None:
-        """As above; `fit` may be empty, and then none is live. `run` is the one that does it.
+        """Activate a fit in a transaction; with an empty `fit`, none is live. `run` is recorded.
 
-        Fits that no generation can go back to are deleted.
+        Fits that no generation refers to are deleted.
         """
         of_collection = F.collection == collection
         connection.execute(update(F).where(of_collection, F.live).values(live=False))
@@ -293,11 +293,11 @@ class Fits(Topics):
         self._record_lineage(connection, collection, lineage)
 
     def live_fit(self, collection: str) -> Fit | None:
-        """The fit in use; None before the first one."""
+        """Return the live fit; None before the first one."""
         return self._fit(F.collection == collection, F.live.is_(True))
 
     def fit(self, collection: str, run: str) -> Fit:
-        """The fit that this run made, live or not.
+        """Return the fit that this run made, live or not.
 
         Raises:
             NotFound: There is no such fit.
@@ -308,7 +308,7 @@ class Fits(Topics):
         return found
 
     def fits(self, collection: str) -> list[Fit]:
-        """All fits, newest first, without their arrays."""
+        """Return all fits, newest first, without their arrays."""
         query = (
             select(F.run, F.bundle, F.created_at, F.live, F.info)
             .where(F.collection == collection)

@@ -179,8 +179,10 @@ def program() -> str:
 
 
 def is_there(settings: Settings) -> bool:
-    """Whether the collection of these settings exists, as far as this machine can tell without asking a server."""
-    return settings.engine != "local" or settings.collection_folder.exists()
+    """Whether the collection of these settings has been made; makes nothing."""
+    from indexer.engines.registry import exists
+
+    return exists(settings)
 
 
 pass_app = click.make_pass_decorator(App, ensure=True)

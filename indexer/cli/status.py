@@ -155,8 +155,8 @@ def _batches(work: WorkStatus) -> str:
     for state, waiting in work.batches.waiting.items():
         queue = f" ({_depth(work.queues[state])})" if state in work.queues else ""
         parts.append(f"{state} {waiting:,} waiting{queue}, {work.batches.held[state]:,} at work")
-    if work.batches.put_off:
-        parts.append(f"{work.batches.put_off:,} postponed")
+    if work.batches.delayed:
+        parts.append(f"{work.batches.delayed:,} postponed")
     for name in ("train", "maintain"):  # for these there are no batches
         if messages := work.queues.get(name):
             parts.append(f"{name} {count(messages, 'message')}")

@@ -144,7 +144,7 @@ class Collection(State):
                 run=self.catalog.start_run(self.name, "delete", {"ids": wanted[:MAX_IDS]}, lock=lock)
             )
             pipeline = self._pipeline(progress)
-            with self.engine.patient(), recorded(self.catalog, report):
+            with self.engine.retrying(), recorded(self.catalog, report):
                 report.deleted = len(wanted)
                 self.engine.delete(wanted)
                 if not self.catalog.open_runs(self.name):  # workers have a finish of their own
@@ -321,7 +321,7 @@ class Collection(State):
                 f"'{label}' is how topics are numbered, and would lead to topic {label}.",
                 hint="Choose a name that is neither a number nor an id.",
             )
-        return self._name_topic(name, lambda topic: label, by_hand=True)
+        return self._name_topic(name, lambda topic: label, locked=True)
 
     @on_live_generation
     def unname_topic(self, name: str) -> Topic:
@@ -331,16 +331,16 @@ class Collection(State):
             QueryError: Another topic has that name by now: `facts["other"]` is its id.
             CatalogError: Somebody is writing to the collection.
         """
-        return self._name_topic(name, lambda topic: label_of(topic.phrases), by_hand=False)
+        return self._name_topic(name, lambda topic: label_of(topic.phrases), locked=False)
 
-    def _name_topic(self, name: str, label_for: Callable[[Topic], str], *, by_hand: bool) -> Topic:
+    def _name_topic(self, name: str, label_for: Callable[[Topic], str], *, locked: bool) -> Topic:
         with self.catalog.lock(self.name, "indexer topics rename"):
             complete_switch(self.settings, self.catalog)
             check_live(self.engine)
             id_ = self.topic_id(name)
             topics = self.engine.topics()
             before = next(topic for topic in topics if topic.id == id_)
-            if not by_hand and not before.label_locked:
+            if not locked and not before.label_locked:
                 return before
             label = label_for(before)
             if other := _another(topics, id_, label):
@@ -350,8 +350,8 @@ class Collection(State):
                     command=f"Merge them: indexer topics merge {other.id} {id_}",
                     other=other.id,
                 )
-            self.catalog.rename_topic(self.name, id_, label, by_hand=by_hand)
-            renamed = replace(before, label=label, label_locked=by_hand)
+            self.catalog.rename_topic(self.name, id_, label, locked=locked)
+            renamed = replace(before, label=label, label_locked=locked)
             self.engine.write_topics([renamed if topic.id == id_ else topic for topic in topics])
         return renamed
 

@@ -18,7 +18,7 @@ from indexer.pipeline.drift_check import Drift, latest
 from indexer.runs.bundle_files import open_live
 
 if TYPE_CHECKING:
-    from indexer.engines.elastic.health import HealthProblem
+    from indexer.engines.base import HealthProblem
     from indexer.engines.generations import Generation
     from indexer.settings import Settings
 
@@ -42,19 +42,8 @@ class State(Reading):
         """Describe what keeps the engine from writing, such as a full disk."""
         found: list[HealthProblem] = []
         with suppress(SearchError):  # the user may lack the privilege to ask
-            found = self._engine_problems()
+            found = list(self.engine.problems())
         return tuple(f"{problem.found.rstrip('.')}. {problem.hint}" for problem in found if problem.fatal)
-
-    def _engine_problems(self) -> list[HealthProblem]:
-        of_engine = getattr(self.engine, "problems", None)  # the embedded engine has none
-        found = list(of_engine()) if of_engine else []
-        if self.settings.engine != "local":
-            from indexer.engines.elastic.health import problems_of_server
-            from indexer.engines.registry import connected
-
-            with closing(connected(self.settings)) as cluster:
-                found += problems_of_server(cluster)
-        return found
 
     def work(self) -> WorkStatus:
         """Return the work of the workers: batches, queues, open runs and retrains."""
@@ -139,7 +128,7 @@ def _work(settings: Settings, catalog: Catalog) -> WorkStatus:
     runs = catalog.open_runs(name)
     retrains = catalog.open_runs(name, retrains=True)
     batches = catalog.work(name)
-    finishing = any(catalog.is_through(run.id) for run in runs)
+    finishing = any(catalog.is_complete(run.id) for run in runs)
     finisher = _holder(catalog, name) if finishing else ""
     idle: list[str] = [
         state for state, waiting in batches.waiting.items() if waiting and not batches.held[state]

@@ -1,8 +1,7 @@
 """The Engine protocol: where documents live and are searched.
 
-One engine object serves one collection. It knows nothing of models or of the catalog: vectors come in and go
-out as float32 arrays of unit length, ids as strings. Every write may be repeated: the same rows twice leave
-the same state. `tests/contract` runs every engine through the same tests.
+One engine object serves one collection. It depends neither on models nor on the catalog: vectors are float32 arrays of
+unit length, ids are strings. Writes are idempotent. `tests/contract` runs every engine through the same tests.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from indexer.records import (
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
-MOSTLY = 0.5  # weight of a topic from which on a document is mostly about it
-MIN_DOCUMENTS = 2  # documents that a special keyphrase stands in, at least
+MOSTLY = 0.5  # minimum weight of a topic that a document is mostly about
+MIN_DOCUMENTS = 2  # minimum number of documents with a significant keyphrase
 MAX_VALUE_LENGTH = (
-    1024  # characters; longer values of the user's fields are kept, not filtered by nor counted
+    1024  # characters; longer values of the user's fields are stored, but neither filtered nor counted
 )
 
 
@@ -51,7 +50,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Clause:
-    """One piece of a word query."""
+    """One term of a word query."""
 
     text: str
     kind: Literal["word", "phrase", "prefix"] = "word"
@@ -62,12 +61,12 @@ class Clause:
 class WordQuery:
     """A parsed word query.
 
-    `require_all`: every clause must match; otherwise one is enough. Negated ones never may. A clause without
-    a letter or digit is ignored; when nothing is left, nothing matches; when only negated ones are left,
-    everything but these does.
+    `require_all`: every clause must match; otherwise one is enough. Negated clauses must not match. A clause without
+    a letter or digit is ignored; when no clause is left, nothing matches; when only negated ones are left, all other
+    documents match.
 
-    `absent`: what a word of an absent keyphrase counts, beside 1 in the text; with 0 they are not looked at. Negated
-    clauses never look there: such a keyphrase is a guess, and no reason to leave a document out.
+    `absent`: weight of a word in an absent keyphrase, relative to 1 in the text; with 0 they are not searched. Negated
+    clauses never search them: such a keyphrase is predicted, which is no reason to exclude a document.
     """
 
     clauses: tuple[Clause, ...]
@@ -77,21 +76,20 @@ class WordQuery:
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What one search asks of the engine in one round trip.
+    """One search, answered in one round trip.
 
     `words`, `vector` or both may be given; with neither, all documents under the filters match: the answer's
     `words` lists them in id order with scores of 0.
 
-    Negated clauses of `words` hold for the vector too: documents with one of them are left out before the nearest are
-    taken.
+    Negated clauses of `words` apply to the vector search too, as a filter.
     """
 
     words: WordQuery | None = None
     vector: Vector | None = None
     filters: tuple[Filter, ...] = ()
-    limit: int = 100  # length of each ranking; an engine may end at 10,000
-    nearest: int | None = None  # length of the ranking by vector, where it is to be another
-    facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a field of the user's
+    limit: int = 100  # length of each ranking; an engine may stop at 10,000
+    nearest: int | None = None  # length of the ranking by vector, when it differs
+    facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a user field
     facet_size: int = 10
 
 
@@ -101,15 +99,15 @@ class Ranking:
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
-    total: int  # all matches, not only those listed; by vector: all that could be there, under the filters
+    total: int  # all matches, not only those listed; by vector: all candidates under the filters
 
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """Rankings for the parts that were asked for, and facet counts.
+    """Rankings for the requested parts, and facet counts.
 
-    Facets count all documents that match `words` (or, without words, all documents under the filters):
-    never only the nearest by vector. Each facet is (value, count), most frequent first, ties by value.
+    Facets count all documents that match `words` (or, without words, all documents under the filters), whatever the
+    vector search returns. Each facet is (value, count), most frequent first, ties by value.
     """
 
     words: Ranking | None
@@ -122,8 +120,8 @@ class SignificantKeyphrase:
     """A keyphrase that is more frequent in some documents than in all."""
 
     keyphrase: str
-    documents: int  # of those looked at
-    everywhere: int  # of all mined documents
+    documents: int  # in the subset
+    everywhere: int  # in all mined documents
     score: float  # JLH: see `jlh`
 
 
@@ -136,23 +134,23 @@ class Counted:
 
 
 def jlh(share: float, everywhere: float) -> float:
-    """How much more frequent something is in a part than in the whole: what is gained times how many times it is.
+    """Return the JLH score of a term: absolute change of its frequency times relative change.
 
     Args:
-        share: Of the documents looked at that have it, 0 to 1.
-        everywhere: Of all documents that have it, above 0.
+        share: Share of the subset's documents that have the term, 0 to 1.
+        everywhere: Share of all documents that have it, above 0.
 
     Returns:
-        At least 0; 0 when it is not more frequent.
+        At least 0; 0 when the term is not more frequent in the subset.
 
-    Source: the default of Elasticsearch's `significant_terms`, so that both engines give the same.
+    Source: the default of Elasticsearch's `significant_terms`, so that both engines return the same.
     """
     return max(0.0, share - everywhere) * share / everywhere
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A piece of a field with the matched ranges in it, as offsets into `text`."""
+    """An excerpt of a field, with the matched ranges as offsets into `text`."""
 
     field: str
     text: str
@@ -160,16 +158,16 @@ class Fragment:
 
 
 Why = Literal["unsound", "changed", "missing"]
-CHANGED = "it changed meanwhile"
+CHANGED = "it changed concurrently"
 NO_DOCUMENT = "there is no such document"
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A row that the engine did not take, and why.
+    """A row that the engine refused, and why.
 
-    ``unsound`` is for the dead letters. ``changed`` means that the document has another text by now: what was mined from
-    the old one is of no use, and mining it again will do. ``missing``: there is no such document, or no longer.
+    ``unsound``: the row is invalid, and becomes a dead letter. ``changed``: the document has another text, to be
+    mined again. ``missing``: the document does not exist, or was deleted.
     """
 
     id: str
@@ -191,8 +189,17 @@ class EngineInfo:
     description: str  # e.g. "local, SQLite 3.45.1"
 
 
+@dataclass(frozen=True)
+class HealthProblem:
+    """A problem of the engine for a person to act on. `fatal`: a run would fail."""
+
+    found: str
+    hint: str
+    fatal: bool
+
+
 class Engine(Protocol):
-    """Store and search one collection. Errors are `SearchError` and its children."""
+    """Store and search one collection. Errors are `SearchError` and its subclasses."""
 
     dims: int  # of the vectors
 
@@ -201,17 +208,17 @@ class Engine(Protocol):
     def store(self, documents: Sequence[Document]) -> list[Refused]:
         """Write title, text and meta; searchable by words when this returns.
 
-        A document whose content hash differs from the stored one loses what was mined from the old text; an
-        equal one is left as it is. The embedded engine shows all documents of one call at once; Elasticsearch, which
-        has no transactions over several rows, may show some of them before the call returns.
+        A document whose content hash differs from the stored one loses its mined data; an equal one is not written. The
+        embedded engine shows all documents of one call at once; Elasticsearch, which has no transactions over several
+        rows, may show some of them before the call returns.
         """
         ...
 
     def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
         """Replace keyphrases, topics, vector and mentions of stored documents.
 
-        Refused are unknown ids, and rows that were mined from another text than the one that is stored now: however
-        slow a worker is, it never puts old phrases to a new text.
+        Unknown ids are refused, and so are rows that were mined from a text that is no longer the stored one: a slow
+        worker never attaches old phrases to a new text.
         """
         ...
 
@@ -219,12 +226,12 @@ class Engine(Protocol):
         """Replace keyphrases and topics of mined documents; keep the vectors.
 
         Mentions named in `mention_topics` get that topic, the others keep theirs. Documents that are unknown
-        or were not mined are refused.
+        or not mined are refused.
         """
         ...
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Remove documents with their mentions. Unknown ids are ignored. Returns how many there were."""
+        """Remove documents with their mentions. Unknown ids are ignored. Returns the number deleted."""
         ...
 
     def write_phrases(self, rows: Iterable[PhraseRow]) -> None:
@@ -234,27 +241,27 @@ class Engine(Protocol):
     def delete_phrases(self, ids: Iterable[str]) -> None: ...
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
-        """Make these the topics of the collection; others disappear (the catalog remembers them)."""
+        """Replace the topics of the collection (the catalog keeps the old ones)."""
         ...
 
     def catch_up(self) -> None:
-        """See everything that other processes have written up to now; without it, that may take a moment."""
+        """Make everything that other processes have written visible to this object at once."""
         ...
 
     def compact(self) -> None:
-        """Give back the space of overwritten and removed rows, and refresh statistics. May be left out."""
+        """Reclaim the space of overwritten and removed rows, and refresh statistics. Optional."""
         ...
 
     def wasteful(self) -> bool:
-        """Whether `compact` would give much back. Takes no time; rows that somebody is writing may look lost."""
+        """Return whether `compact` would reclaim much. Cheap; rows that another process is writing may be counted."""
         ...
 
     def superseded(self) -> bool:
-        """Whether another generation is live by now than the one that this was opened on."""
+        """Return whether another generation is live now than the one that this object was opened on."""
         ...
 
-    def patient(self) -> AbstractContextManager[None]:
-        """Inside, requests wait some minutes for a server that is away: for runs, where nobody sits and waits."""
+    def retrying(self) -> AbstractContextManager[None]:
+        """Inside the block, retry requests for some minutes while the server is away: for unattended runs."""
         ...
 
     def close(self) -> None: ...
@@ -263,20 +270,29 @@ class Engine(Protocol):
 
     def info(self) -> EngineInfo: ...
 
+    def problems(self, *, full: bool = False) -> list[HealthProblem]:
+        """Return what keeps this collection from being written or read; empty when nothing is known.
+
+        Args:
+            full: For `indexer doctor`, also look for problems that take many requests to find. Without it, each
+                request has a timeout of a few seconds, and a server that does not answer is one of the problems.
+        """
+        ...
+
     def fields(self) -> list[str]:
-        """Names of the users' own fields, which filters and facets may name; sorted."""
+        """Return the sorted names of the user fields, which filters and facets may name."""
         ...
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
-        """The documents with these ids, in the order given; unknown ones are left out."""
+        """Return the documents with these ids, in the order given; unknown ids are skipped."""
         ...
 
     def document_ids(self) -> Iterator[str]:
-        """All ids, ascending."""
+        """Iterate over all ids, ascending."""
         ...
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
-        """Mention rows of these documents, with vectors, by document in the order given, then by score."""
+        """Return the mention rows of these documents, with vectors, by document in the order given, then by score."""
         ...
 
     def mentions_by_phrase(
@@ -284,37 +300,37 @@ class Engine(Protocol):
     ) -> Iterator[list[MentionRow]]:
         """Mention rows grouped by phrase, ascending by phrase id; all phrases when `phrase_ids` is None.
 
-        At most `limit` rows of each phrase carry a vector that was read (chosen by hash of document id, so
-        that the choice does not depend on the order of writing); of the others `vector` is an empty array.
+        At most `limit` rows of each phrase carry their vector (chosen by hash of document id, so that the choice
+        does not depend on the order of writing); the `vector` of the others is an empty array.
         """
         ...
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
-        """In how many documents each phrase has a mention row; 0 for unknown ones."""
+        """Return in how many documents each phrase has a mention row; 0 for unknown phrases."""
         ...
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
-        """Phrase rows in the order given; unknown ones are left out."""
+        """Return phrase rows in the order given; unknown ids are skipped."""
         ...
 
     def changed_phrases(self) -> Iterator[str]:
-        """Phrases whose mention rows (or their topic or choice) changed since their phrase row was last written.
+        """Iterate over phrases whose mention rows (or their topic or choice) changed since their phrase row was written.
 
-        `write_phrases` and `delete_phrases` take a phrase off this list, unless it was put there again after this
-        object read its mentions (`mentions_by_phrase`); everything else that touches mention rows puts it on.
+        Every write to mention rows marks their phrases as changed. `write_phrases` and `delete_phrases` clear the mark,
+        unless the phrase was marked again after this object read its mentions (`mentions_by_phrase`).
         """
         ...
 
     def phrase_ids(self) -> Iterator[str]: ...
 
     def topics(self) -> list[Topic]:
-        """All topics, largest first."""
+        """Return all topics, largest first."""
         ...
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
-        """Documents that stand for a topic: of those that are mostly about it, the nearest to its centroid first.
+        """Return representative documents of a topic: those that are mostly about it, nearest to its centroid first.
 
-        Behind them come the others that have it, in the same order. Scores are cosines; `total` counts all that have it.
+        The others that have the topic follow in the same order. Scores are cosines; `total` counts all that have it.
         """
         ...
 
@@ -325,45 +341,45 @@ class Engine(Protocol):
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
     ) -> Iterator[tuple[str, float]]:
-        """All documents that match, with their scores: as `search` ranks them, and no end at 10,000.
+        """Iterate over all matching documents with their scores, ranked as in `search`, beyond 10,000 too.
 
-        They are those of the moment when the first is asked for. Without words all under the filters, by id.
+        The snapshot is taken when the first one is drawn. Without words: all documents under the filters, by id.
         """
         ...
 
     def count_topics(self, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
-        """How many documents there are under each of these sets of conditions, and how many of them have each topic.
+        """Count the documents under each of these sets of conditions, and how many of them have each topic.
 
-        All of it is counted together: this is for many parts, such as years, and all topics.
+        All sets are counted together: for many parts, such as years, and all topics.
         """
         ...
 
     def significant_keyphrases(
         self, filters: tuple[Filter, ...], *, limit: int = 10
     ) -> list[SignificantKeyphrase]:
-        """What is special about the mined documents under the filters: keyphrases that are more frequent there.
+        """Return keyphrases that are more frequent in the mined documents under the filters than in all.
 
-        Most telling first; equal ones by number of documents, then by text without case. Those of a single document tell
-        nothing, and are left out.
+        Best score first; ties by number of documents, then by case-folded text. Keyphrases of a single document are
+        skipped.
         """
         ...
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
     ) -> Mapping[str, tuple[Fragment, ...]]:
-        """Pieces of title and text of these documents with the matched words marked, best first.
+        """Return excerpts of title and text of these documents with the matched words marked, best first.
 
-        At most `fragments` a document. Any wanted clause is marked, also where the whole query does not
-        match; documents without a marked word are left out.
+        At most `fragments` per document. Every required clause is marked, even when the whole query does not match;
+        documents without a marked word are skipped.
         """
         ...
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
-        """Phrase rows by cosine, best first."""
+        """Return phrase rows by cosine, best first."""
         ...
 
     def nearest_mentions(
         self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
     ) -> list[tuple[MentionRow, float]]:
-        """Mention rows by cosine, best first; `filters` are on their documents."""
+        """Return mention rows by cosine, best first; `filters` apply to their documents."""
         ...

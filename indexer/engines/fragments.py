@@ -1,4 +1,4 @@
-"""Pieces of a field around its marked words: the same for every engine, so that all of them show the same."""
+"""Excerpts of a field around its marked words, shared by all engines so that they return the same."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ FRAGMENT = 240  # characters of a fragment, about two sentences
 _SPACE = re.compile(r"\s")
 
 
-def marks_in(marked: str, opening: str, closing: str) -> list[tuple[int, int]]:
-    """Ranges of what stands between two markers, in the text without them."""
+def marked_ranges(marked: str, opening: str, closing: str) -> list[tuple[int, int]]:
+    """Return the ranges between pairs of markers, as offsets in the text without markers."""
     marks, length = [], 0
-    for number, piece in enumerate(re.split(f"{re.escape(opening)}|{re.escape(closing)}", marked)):
-        if number % 2:  # pieces alternate: outside, inside, outside
-            marks.append((length, length + len(piece)))
-        length += len(piece)
+    for number, part in enumerate(re.split(f"{re.escape(opening)}|{re.escape(closing)}", marked)):
+        if number % 2:  # parts alternate: outside, inside, outside
+            marks.append((length, length + len(part)))
+        length += len(part)
     return marks
 
 
-def pieces(field: str, text: str, marks: list[tuple[int, int]]) -> list[Fragment]:
-    """Cut around marks that stand close together, ends moved inwards to a space."""
+def fragments_around(field: str, text: str, marks: list[tuple[int, int]]) -> list[Fragment]:
+    """Return one fragment per group of marks that are close together, with its ends at spaces."""
     groups: list[list[tuple[int, int]]] = []
     for mark in marks:
         if groups and mark[1] - groups[-1][0][0] <= FRAGMENT:
             groups[-1].append(mark)
         else:
             groups.append([mark])
-    found, left = [], 0  # a piece does not reach back into the one before
+    found, left = [], 0  # fragments do not overlap
     for number, group in enumerate(groups):
         first, last = group[0][0], group[-1][1]
         right = groups[number + 1][0][0] if number + 1 < len(groups) else len(text)
@@ -44,7 +44,7 @@ def pieces(field: str, text: str, marks: list[tuple[int, int]]) -> list[Fragment
 
 
 def _at_spaces(text: str, start: int, first: int, last: int, end: int) -> tuple[int, int]:
-    """Move both ends inwards so that no word is cut, but never into a mark."""
+    """Move both ends inwards to spaces, but never into a mark."""
     if start > 0 and not text[start - 1].isspace():
         space = _SPACE.search(text, start, first)
         start = space.end() if space else first
@@ -58,7 +58,7 @@ def _at_spaces(text: str, start: int, first: int, last: int, end: int) -> tuple[
     return start, end
 
 
-def worth(piece: Fragment) -> tuple[int, int, bool]:
-    """Sorting key: more different words first, then more marks, then the title."""
-    words = {piece.text[a:b].casefold() for a, b in piece.marks}
-    return -len(words), -len(piece.marks), piece.field != "title"
+def fragment_rank(fragment: Fragment) -> tuple[int, int, bool]:
+    """Sort key: most distinct words first, then most marks, then the title."""
+    words = {fragment.text[a:b].casefold() for a, b in fragment.marks}
+    return -len(words), -len(fragment.marks), fragment.field != "title"

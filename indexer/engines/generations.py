@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from indexer.engines.base import Engine
 from indexer.errors import NotFound, SearchError
 
-State = Literal["live", "kept", "unfinished"]  # kept: it was live, and can be again
+State = Literal["live", "kept", "unfinished"]  # kept: it was live before, and can be live again
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Generation:
 
     number: int  # from 1; later ones have higher numbers
     state: State
-    bundle: str  # empty when nobody wrote it down
+    bundle: str  # empty when it was not recorded
     dims: int  # of the vectors
     documents: int
     bytes: int
@@ -28,39 +28,39 @@ class Generation:
 class Generations(Protocol):
     """The generations of one collection.
 
-    A new one is made beside the live one, filled at leisure, and takes over in one step that every search sees as a
-    whole or not at all. A process that dies before that step leaves an unfinished generation behind and the live one as
-    it was. Who changes anything here holds the lock of the collection. Numbers that are not there are `NotFound`.
+    A new generation is built while the live one serves searches, and is activated in one atomic step. A process that
+    dies before that step leaves an unfinished generation, and the live one unchanged. Callers that change them hold
+    the lock of the collection. Unknown numbers raise `NotFound`.
     """
 
     def all(self) -> list[Generation]:
-        """By number."""
+        """Return all generations, by number."""
         ...
 
     def live(self) -> int:
-        """The number of the live one; 0 when there is no collection."""
+        """Return the number of the live generation; 0 when there is no collection."""
         ...
 
     def make(self, dims: int, *, bundle: str) -> Engine:
-        """Begin the next generation; returns what writes to it, and to nothing else. Close it.
+        """Create the next generation and return an engine that writes to it; the caller closes it.
 
         Raises:
-            SearchError: There is an unfinished one.
+            SearchError: There is an unfinished generation.
         """
         ...
 
     def open(self, number: int) -> Engine:
-        """What reads a generation, and writes to it when it is live or unfinished. Close it."""
+        """Return an engine for a generation, read-only unless it is live or unfinished; the caller closes it."""
         ...
 
     def amend(self, number: int) -> Engine:
-        """What writes to a generation that is kept, before it takes over again. It stays kept. Close it."""
+        """Return an engine that writes to a kept generation before it is activated again; the caller closes it."""
         ...
 
     def switch(self, number: int) -> None:
-        """Make a generation the live one; the one before is kept. The same again changes nothing.
+        """Activate a generation; the previous one is kept. Idempotent.
 
-        Engines that were open before learn it from `Engine.superseded`; `Collection` opens them again.
+        Engines that were opened before report it by `Engine.superseded`; `Collection` reopens them.
 
         Raises:
             MappingMismatch: The generation is not complete.
@@ -71,7 +71,7 @@ class Generations(Protocol):
         """Delete a generation with all its rows.
 
         Raises:
-            SearchError: It is the live one.
+            SearchError: It is the live generation.
         """
         ...
 
@@ -79,22 +79,24 @@ class Generations(Protocol):
 
 
 def unfinished(name: str, number: int) -> SearchError:
-    """The error when there is one already."""
+    """Return the error for a second unfinished generation."""
     return SearchError(
-        f"Generation {number} of '{name}' is unfinished: it is being made, or was left behind.",
+        f"Generation {number} of '{name}' is unfinished: it is being built, or its run was interrupted.",
         hint=f"When no run is under way, remove it: indexer generations remove {number}",
     )
 
 
 def no_generation(name: str, number: int, known: list[int]) -> NotFound:
-    """The error for a number that is not there."""
-    there = ", ".join(map(str, known)) or "none"
-    return NotFound(f"There is no generation {number} of '{name}'.", hint=f"There are: {there}.")
+    """Return the error for an unknown number."""
+    existing = ", ".join(map(str, known)) or "none"
+    return NotFound(
+        f"There is no generation {number} of '{name}'.", hint=f"Existing generations: {existing}."
+    )
 
 
 def is_live(name: str, number: int) -> SearchError:
-    """The error when the live one is to be removed."""
+    """Return the error for removing the live generation."""
     return SearchError(
-        f"Generation {number} of '{name}' is the live one, and cannot be removed.",
-        hint="Make another one live first: indexer rollback --to NUMBER",
+        f"Generation {number} of '{name}' is live, and cannot be removed.",
+        hint="Activate another one first: indexer rollback --to NUMBER",
     )

@@ -1,96 +1,77 @@
-"""Which engine the settings mean. Each is imported only when it is used."""
+"""The engine of a URL scheme, imported only when it is used.
+
+To add an engine: write its folder, whose package defines the functions of `EngineFactory`, and name it in `ENGINES`.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
-from functools import partial
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Protocol, cast
 
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
-from indexer.errors import NotFound
+from indexer.errors import SettingsError
 from indexer.settings import Settings
 
-if TYPE_CHECKING:
-    from indexer.engines.elastic.cluster import Cluster
+ELASTICSEARCH = "indexer.engines.elastic"
+ENGINES = {"local": "indexer.engines.local", "http": ELASTICSEARCH, "https": ELASTICSEARCH}
+
+
+class EngineFactory(Protocol):
+    """The functions that the package of an engine defines."""
+
+    def open_engine(self, settings: Settings, dims: int, *, create: bool) -> Engine: ...
+
+    def open_generations(self, settings: Settings) -> Generations: ...
+
+    def exists(self, settings: Settings) -> bool: ...
 
 
 def open_engine(settings: Settings, dims: int, *, create: bool = True) -> Engine:
-    """Open the collection's engine.
+    """Open the engine of the settings' collection.
 
     Args:
         dims: Length of the encoder's vectors.
-        create: Make the collection when there is none.
+        create: Create the collection when it does not exist.
 
     Raises:
-        NotFound: There is no collection, and none is to be made.
-        SearchError: The engine cannot be used; see the children of that class.
+        NotFound: The collection does not exist, and `create` is False.
+        SearchError: The engine cannot be used; see the subclasses of that class.
     """
-    if settings.engine == "local":
-        from indexer.engines.local import LocalEngine
-        from indexer.engines.local.generations import live_folder, note
-
-        new = not settings.collection_folder.exists()
-        if not create and new:
-            raise NotFound(
-                f"There is no collection '{settings.collection}' in {settings.home}.",
-                hint="Make one: indexer index SOURCE. Or name another place: --home PATH",
-            )
-        settings.make_home()
-        live = partial(live_folder, settings.collection_folder)
-        folder = live()
-        engine = LocalEngine(folder, dims, language=settings.language, live=live)
-        if new:
-            note(folder, settings.bundle)
-        return engine
-    from indexer.engines.elastic import ElasticEngine
-
-    cluster = connected(settings)
-    try:
-        return ElasticEngine(
-            cluster,
-            settings.index_prefix,
-            settings.collection,
-            dims,
-            bundle=settings.bundle,
-            vector_index=settings.vector_index,
-            language=settings.language,
-            create=create,
-        )
-    except BaseException:
-        cluster.close()
-        raise
+    return _factory(settings).open_engine(settings, dims, create=create)
 
 
 def open_generations(settings: Settings) -> Generations:
-    """The generations of the settings' collection, whatever encoder the settings name."""
-    if settings.engine == "local":
-        from indexer.engines.local.generations import LocalGenerations
+    """Open the generations of the settings' collection, independent of the encoder that the settings name."""
+    return _factory(settings).open_generations(settings)
 
-        return LocalGenerations(settings.collection_folder, language=settings.language)
-    from indexer.engines.elastic.generations import ElasticGenerations
 
-    return ElasticGenerations(
-        lambda: connected(settings),
-        settings.index_prefix,
-        settings.collection,
-        vector_index=settings.vector_index,
-        language=settings.language,
-    )
+def exists(settings: Settings) -> bool:
+    """Return False when the collection certainly does not exist; creates nothing and sends no request."""
+    return _factory(settings).exists(settings)
 
 
 def live_bundle(settings: Settings) -> str:
-    """The encoder that the collection was mined with; empty when there is no collection, or nobody wrote it down."""
+    """Return the encoder that the live generation was mined with; empty when there is none or it was not recorded."""
     with closing(open_generations(settings)) as generations:
         return next((one.bundle for one in generations.all() if one.state == "live"), "")
 
 
-def connected(settings: Settings) -> Cluster:
-    """A connection to the cluster of the settings; nothing is sent yet."""
-    from indexer.engines.elastic.cluster import connect
+def is_elasticsearch(settings: Settings) -> bool:
+    """Return whether the settings name an Elasticsearch server."""
+    return _module(settings) == ELASTICSEARCH
 
-    return connect(
-        settings.engine,
-        credentials=settings.credentials.get_secret_value(),
-        certificates=settings.certificates,
-    )
+
+def _factory(settings: Settings) -> EngineFactory:
+    return cast(EngineFactory, import_module(_module(settings)))
+
+
+def _module(settings: Settings) -> str:
+    scheme = settings.engine.partition("://")[0]
+    if scheme not in ENGINES:
+        raise SettingsError(
+            f"There is no engine '{scheme}'; the schemes are {', '.join(ENGINES)}.",
+            hint="Set INDEXER_ENGINE to local, or to a URL such as http://localhost:9200",
+        )
+    return ENGINES[scheme]

@@ -1,6 +1,6 @@
-"""Values of the user's fields as they are compared and counted: the same in every engine.
+"""Values of the user's fields as all engines compare and count them, and the check of what can be stored.
 
-What every engine can store, and how what it cannot hold is kept: shared, so that all of them refuse the same.
+Shared, so that all engines accept and refuse the same documents.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from indexer.records import Document, MetaValue, MinedDocument, Refinement
 
 
 class Value(NamedTuple):
-    """One value of a field: what is compared, what is displayed, and the number when it is one."""
+    """One value of a field: its compared text, its displayed text, and its number if it is numeric."""
 
     text: str
-    shown: str
+    display: str
     number: float | int | None = None
 
 
 def to_value(item: Any) -> Value | None:
-    """A value as it is compared; None for what is neither text, number nor truth."""
+    """Return a comparable value; None for anything but text, numbers and booleans."""
     if isinstance(item, bool):
         text = "true" if item else "false"
         return Value(text, text)
@@ -48,7 +48,7 @@ def _storable(number: float | int) -> float | int | None:
 
 
 def read_number(text: str) -> float | int | None:
-    """The number that a text is; None when it is none."""
+    """Parse a number; None when the text is not one."""
     try:
         value = to_value(json.loads(text))
     except ValueError:
@@ -62,29 +62,29 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def meta_json(meta: Mapping[str, MetaValue]) -> str:
-    """The user's own fields as text, to be read back with `json.loads`."""
+    """Serialize the user's fields, to be read with `json.loads`."""
     return _JSON.encode(dict(meta))
 
 
 def bindable(text: str) -> str:
-    """A text to compare with. A lone surrogate cannot be bound, and stands in nothing that is stored."""
+    """Return a query text without lone surrogates, which cannot be bound and occur in no stored text."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unencodable(text: str) -> str:
-    """What keeps a text from being stored; empty when nothing does.
+    """Return the reason that a text cannot be stored; empty when it can.
 
-    Half a character of UTF-16 comes from broken JSON and from file names, and has no UTF-8.
+    Lone surrogates, halves of a UTF-16 character, come from broken JSON and from file names, and have no UTF-8 form.
     """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        return f"a lone surrogate (U+{ord(text[error.start]):04X}) at {error.start}, which is no character"
+        return f"a lone surrogate (U+{ord(text[error.start]):04X}) at {error.start}, which is not a character"
     return ""
 
 
 def unstorable(document: Document) -> str:
-    """Why this document cannot be stored; empty when it can."""
+    """Return the reason that this document cannot be stored; empty when it can."""
     if not document.id or "\0" in document.id:
         return "the id is empty or has a NUL character in it"
     try:
@@ -108,7 +108,7 @@ def unstorable(document: Document) -> str:
 
 
 def unstorable_mined(row: MinedDocument | Refinement) -> str:
-    """What of its texts cannot be stored; empty when all can."""
+    """Return the reason that one of its texts cannot be stored; empty when all can."""
     parts = [row.run]
     for keyphrase in row.keyphrases:
         parts += (keyphrase.phrase_id, keyphrase.text)
@@ -130,26 +130,26 @@ def unstorable_mined(row: MinedDocument | Refinement) -> str:
 
 
 def without_nuls(title: str, text: str) -> tuple[str, str, str | None]:
-    """Both with spaces for NUL characters, which word indices stop at; and where they stood, None when nowhere."""
+    """Return title and text with spaces for NULs, at which word indices stop, and the NULs' offsets as JSON (or None)."""
     if "\0" not in title and "\0" not in text:
         return title, text, None
-    places = [[at for at, char in enumerate(field) if char == "\0"] for field in (title, text)]
-    return title.replace("\0", " "), text.replace("\0", " "), json.dumps(places)
+    offsets = [[at for at, char in enumerate(field) if char == "\0"] for field in (title, text)]
+    return title.replace("\0", " "), text.replace("\0", " "), json.dumps(offsets)
 
 
 def restored(title: str, text: str, nuls: str | None) -> tuple[str, str]:
-    """Put NUL characters back where they were."""
+    """Put NUL characters back at their offsets."""
     if nuls is None:
         return title, text
     fields = []
-    for field, places in zip((title, text), json.loads(nuls), strict=True):
+    for field, offsets in zip((title, text), json.loads(nuls), strict=True):
         chars = list(field)
-        for at in places:
+        for at in offsets:
             chars[at] = "\0"
         fields.append("".join(chars))
     return fields[0], fields[1]
 
 
 def has_words(text: str) -> bool:
-    """Whether a tokenizer may find a word: SQLite's takes letters, digits and private-use characters."""
+    """Return whether a tokenizer may find a word: SQLite's accepts letters, digits and private-use characters."""
     return any(char.isalnum() or unicodedata.category(char) in ("Co", "Nl", "No") for char in text)

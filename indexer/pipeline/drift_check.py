@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from heapq import nsmallest
 from typing import Any
 
+from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, Run
-from indexer.catalog.repository import Catalog
 from indexer.common import shuffled
 from indexer.engines.base import Engine
 from indexer.settings import DriftLimits

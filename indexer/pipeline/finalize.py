@@ -14,8 +14,8 @@ from heapq import nsmallest
 
 import numpy as np
 
+from indexer.catalog import Catalog
 from indexer.catalog.entries import LineageEntry, TopicEntry, topic_id, topic_number
-from indexer.catalog.repository import Catalog
 from indexer.common import Floats, batches, shuffled, unit
 from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.errors import NotFound

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from indexer.catalog import Catalog
 from indexer.catalog.entries import GenerationEntry, LedgerEntry, LineageEntry
-from indexer.catalog.generation_switch import ledger_of
+from indexer.catalog.generations import ledger_of
 from indexer.catalog.locks import Lock, retraining
-from indexer.catalog.repository import Catalog
 from indexer.common import Floats, batches, unit
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
@@ -100,7 +100,7 @@ class NextGeneration:
         self.number, self._next = _begun(generations, catalog, collection, recipe)
         self._patience = ExitStack()
         for engine in (self._live, self._next):
-            self._patience.enter_context(engine.patient())
+            self._patience.enter_context(engine.retrying())
 
     def close(self) -> None:
         """Give back both engines."""
@@ -258,7 +258,7 @@ def complete(generations: Generations, catalog: Catalog, collection: str) -> boo
     with closing(generations.open(number)) as engine:
         topics = topic_entries(catalog, collection, engine.topics(), entry.run)
     lineage = _lineage(catalog, collection, entry, {topic.id for topic in topics})
-    catalog.turn(collection, number, topics=topics, lineage=lineage)
+    catalog.switch_generation(collection, number, topics=topics, lineage=lineage)
     return True
 
 

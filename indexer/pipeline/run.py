@@ -20,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeVar
 
+from indexer.catalog import Catalog
 from indexer.catalog.database import now
 from indexer.catalog.entries import MINING, TAKING_IN, Failure, LedgerEntry, Stage
-from indexer.catalog.repository import Catalog
 from indexer.common import batches
 from indexer.engines.base import Engine
 from indexer.errors import InputError

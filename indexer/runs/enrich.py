@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from indexer.catalog import Catalog
 from indexer.catalog.database import now
 from indexer.catalog.entries import TAKING_IN, DeadLetter, Failure, LedgerEntry
 from indexer.catalog.ledger import Roots
-from indexer.catalog.repository import Catalog
 from indexer.common import batches
+from indexer.engines.registry import is_elasticsearch
 from indexer.errors import MappingMismatch, SettingsError
 from indexer.pipeline.run import MAX_PROBLEMS, Pipeline, RunReport
 from indexer.protocols import Progress
@@ -111,7 +112,7 @@ class Enricher:
 
     def all(self, report: EnrichReport, *, topics: str | int | None, refit: bool) -> None:
         """Bring all documents up to date."""
-        with self._catalog.trying_again(self._collection, self._letters()):
+        with self._catalog.retrying(self._collection, self._letters()):
             self._documents.refresh()
             scanned = (row for rows in self._documents.scan() for row in rows)
             start = now()
@@ -334,11 +335,11 @@ def check(settings: Settings, index: str, options: EnrichOptions) -> None:
     """
     from contextlib import closing
 
+    from indexer.engines.elastic import connect_to
     from indexer.engines.elastic.user_index import UserIndex
-    from indexer.engines.registry import connected
 
     must_be_elastic(settings)
-    with closing(connected(settings)) as cluster:
+    with closing(connect_to(settings)) as cluster:
         UserIndex.open(cluster, index, options)
 
 
@@ -348,8 +349,8 @@ def must_be_elastic(settings: Settings) -> None:
     Raises:
         SettingsError: It is the engine of these settings.
     """
-    if settings.engine == "local":
+    if not is_elasticsearch(settings):
         raise SettingsError(
-            "An index to enrich is in Elasticsearch, and the engine is 'local'.",
+            f"An index to enrich is in Elasticsearch, and the engine is '{settings.engine}'.",
             hint="Name the server: --engine URL, or INDEXER_ENGINE=URL",
         )

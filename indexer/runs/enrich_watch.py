@@ -7,12 +7,13 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+from indexer.catalog import Catalog
 from indexer.catalog.locks import Lock, watching
-from indexer.catalog.repository import Catalog
 from indexer.engines.base import Engine
+from indexer.engines.elastic import connect_to
 from indexer.engines.elastic.user_documents import UserDocuments, UserRow
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
-from indexer.engines.registry import connected, open_generations
+from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError, EngineUnavailable, Superseded
 from indexer.log import get_logger
 from indexer.pipeline.next_generation import building, complete_switch, remove_generation
@@ -88,7 +89,7 @@ class Enriching:
                         watcher = Watcher(documents, self._catalog, self._collection)
                         report = self.all()
                     else:
-                        with documents.index.cluster.patient():
+                        with documents.index.cluster.retrying():
                             rows, gone = watcher.look()
                         report = self._some(rows, gone, every)
                     told = self._topics()
@@ -161,7 +162,7 @@ class Enriching:
     @contextmanager
     def _documents(self) -> Iterator[UserDocuments]:
         must_be_elastic(self._settings)
-        with closing(connected(self._settings)) as cluster:
+        with closing(connect_to(self._settings)) as cluster:
             opened = UserIndex.open(cluster, self._index, self._options)
             yield UserDocuments(opened, self._options, self._settings.max_document_bytes)
 
@@ -175,7 +176,7 @@ class Enriching:
             pipeline = self._pipeline()
             check_live(pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
-            self._catalog.end_left_runs(self._collection)
+            self._catalog.end_abandoned_runs(self._collection)
             pace = Pace(self._options.throttle)
             enricher = Enricher(pipeline, documents, pace=pace, progress=self._progress)
             enricher.check_collection()
@@ -183,7 +184,7 @@ class Enriching:
                 documents.index.add_field(pipeline.engine.dims, self._settings.vector_index)
             started = {"index": self._index, "into": self._options.into, **wanted}
             report.run = self._catalog.start_run(self._collection, "enrich", started, lock=lock)
-            patient = pipeline.engine.patient(), documents.index.cluster.patient()
+            patient = pipeline.engine.retrying(), documents.index.cluster.retrying()
             with recorded(self._catalog, report), undisturbed(), patient[0], patient[1]:
                 yield enricher, report
                 report.seconds = time.perf_counter() - start

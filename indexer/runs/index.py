@@ -176,12 +176,12 @@ class SourceRun:
             check_live(self._pipeline.engine)
             self._catalog.interrupted_runs(self._collection)
             if self._worker_pool is None:
-                self._catalog.end_left_runs(self._collection)
+                self._catalog.end_abandoned_runs(self._collection)
             report.run = self._catalog.start_run(
                 self._collection, self._kind, self._options(given, wanted), lock=lock
             )
-            tried = self._catalog.trying_again(self._collection, again.mining if again else ())
-            with undisturbed(), self._pipeline.engine.patient(), tried, around or nullcontext():
+            tried = self._catalog.retrying(self._collection, again.mining if again else ())
+            with undisturbed(), self._pipeline.engine.retrying(), tried, around or nullcontext():
                 with recorded(self._catalog, report, detach=self._worker_pool is not None):
                     self._take_in(given, names or given, options, wanted, report, again)
                     if self._worker_pool is None:

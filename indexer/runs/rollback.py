@@ -17,9 +17,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from indexer.catalog import Catalog
 from indexer.catalog.entries import RunState
 from indexer.catalog.locks import retraining
-from indexer.catalog.repository import Catalog
 from indexer.engines.generations import Generation, Generations
 from indexer.errors import CatalogError, NotFound
 from indexer.keyphrases.ranker import Ranker
@@ -190,8 +190,8 @@ class Rollback:
         with (
             closing(self._generations.open(live)) as leaving,
             closing(self._generations.amend(to)) as coming,
-            leaving.patient(),
-            coming.patient(),
+            leaving.retrying(),
+            coming.retrying(),
         ):
             changed = bring_up(leaving, coming, self._catalog, name, to, self._progress)
             report.written, report.removed = changed
@@ -209,7 +209,7 @@ class Rollback:
         )
 
     def _mine(self, report: RollbackReport) -> None:
-        with closing(self._generations.open(report.generation)) as engine, engine.patient(), undisturbed():
+        with closing(self._generations.open(report.generation)) as engine, engine.retrying(), undisturbed():
             pipeline = Pipeline(
                 engine,
                 self._catalog,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, LineageEntry
-from indexer.catalog.repository import Catalog
 from indexer.topics.models.base import TopicFit
 from indexer.topics.models.registry import DEFAULT
 

@@ -47,7 +47,7 @@ class CollectionFigures(Collector):
         yield _gauge("queue_messages", "Messages that no worker has taken yet.", "queue", name, queues)
         batches = status.work.batches
         waiting = {str(step): number for step, number in batches.waiting.items()} | {
-            "retrying": batches.put_off
+            "retrying": batches.delayed
         }
         yield _gauge("batches_waiting", "Batches of documents that no worker holds.", "step", name, waiting)
         yield _gauge("batches_held", "Batches of documents that a worker holds.", "step", name, batches.held)

@@ -35,54 +35,54 @@ def prepared(catalog: Catalog, id_: str) -> Claim:
 
 def test_batches_are_cut_in_ascending_order_each_document_once_in_a_run(catalog: Catalog) -> None:
     run = started(catalog, 10)
-    first = catalog.cut(run, 4, most=2)
-    assert catalog.cut(run, 4, most=2) == []  # no room
+    first = catalog.create_batches(run, 4, max_open=2)
+    assert catalog.create_batches(run, 4, max_open=2) == []  # no room
     assert [claimed(catalog, id_).ids for id_ in first] == [
         ("d000", "d001", "d002", "d003"),
         ("d004", "d005", "d006", "d007"),
     ]
-    (last,) = catalog.cut(run, 4, most=9)
+    (last,) = catalog.create_batches(run, 4, max_open=9)
     assert claimed(catalog, last).ids == ("d008", "d009")
-    assert catalog.cut(run, 4, most=9) == []
+    assert catalog.create_batches(run, 4, max_open=9) == []
 
 
 def test_a_document_that_is_in_a_batch_is_not_put_into_another(catalog: Catalog) -> None:
-    catalog.cut(started(catalog, 3), 2, most=1)
-    (other,) = catalog.cut(started(catalog, 4), 9, most=9)
+    catalog.create_batches(started(catalog, 3), 2, max_open=1)
+    (other,) = catalog.create_batches(started(catalog, 4), 9, max_open=9)
     assert claimed(catalog, other).ids == ("d002", "d003")
 
 
 def test_a_document_with_an_open_dead_letter_waits_until_that_is_closed(catalog: Catalog) -> None:
     run = started(catalog, 2)
     catalog.dead_letter("main", [Failure("a.jsonl:2", "encode", "it kills", "d001")])
-    (id_,) = catalog.cut(run, 9, most=9)
+    (id_,) = catalog.create_batches(run, 9, max_open=9)
     assert catalog.finish_batch(prepared(catalog, id_), BatchOutcome({"d000": "h"}, "b")) == []
-    assert catalog.is_through(run)
+    assert catalog.is_complete(run)
     catalog.resolve("main", document_ids=["d001"])
-    assert not catalog.is_through(run)
-    assert len(catalog.cut(run, 9, most=9)) == 1
+    assert not catalog.is_complete(run)
+    assert len(catalog.create_batches(run, 9, max_open=9)) == 1
 
 
 def test_a_batch_goes_from_prepare_to_encode_and_out(catalog: Catalog) -> None:
     run = started(catalog, 3)
-    (id_,) = catalog.cut(run, 9, most=9)
+    (id_,) = catalog.create_batches(run, 9, max_open=9)
     assert catalog.claim(id_, "encode") is None
     claim = prepared(catalog, id_)
     assert claim.candidates == dict.fromkeys(("d000", "d001", "d002"), FOUND)
-    assert not catalog.is_through(run)
+    assert not catalog.is_complete(run)
     letter = Failure("a.jsonl:3", "encode", "no", "d002")
-    assert catalog.finish_batch(claim, BatchOutcome({"d000": "h", "d001": "h"}, "b", letters=[letter])) == []
+    assert catalog.finish_batch(claim, BatchOutcome({"d000": "h", "d001": "h"}, "b", failures=[letter])) == []
     assert catalog.count("main") == {"stored": 1, "mined": 2, "done": 0}
     assert [dead.document_id for dead in catalog.dead("main")] == ["d002"]
     assert catalog.run(run).counts == {"mined": 2, "failed": 1, "bundle": "b"}
-    assert catalog.is_through(run)
-    assert catalog.cut(run, 9, most=9) == []  # what failed does not come again in this run
+    assert catalog.is_complete(run)
+    assert catalog.create_batches(run, 9, max_open=9) == []  # what failed does not come again in this run
     assert catalog.claim(id_, "encode") is None
 
 
 def test_what_another_text_was_stored_for_is_not_mined_and_comes_again(catalog: Catalog) -> None:
     run = started(catalog, 3)
-    (id_,) = catalog.cut(run, 9, most=9)
+    (id_,) = catalog.create_batches(run, 9, max_open=9)
     claim = prepared(catalog, id_)
     catalog.record("main", [LedgerEntry("d001", "another")])
     again = catalog.finish_batch(
@@ -95,20 +95,20 @@ def test_what_another_text_was_stored_for_is_not_mined_and_comes_again(catalog: 
 
 def test_what_cannot_be_prepared_leaves_the_batch(catalog: Catalog) -> None:
     run = started(catalog, 3)
-    (id_,) = catalog.cut(run, 9, most=9)
+    (id_,) = catalog.create_batches(run, 9, max_open=9)
     letter = Failure("a", "prepare", "no", "d001")
-    assert catalog.advance(claimed(catalog, id_), {"d000": FOUND}, missing=["d002"], letters=[letter])
+    assert catalog.advance(claimed(catalog, id_), {"d000": FOUND}, missing=["d002"], failures=[letter])
     claim = claimed(catalog, id_, "encode")
     assert claim.ids == ("d000",)
     assert list(catalog.ledger("main", ["d000", "d001", "d002"])) == ["d000", "d001"]
     catalog.finish_batch(claim, BatchOutcome({"d000": "h"}, "b"))
-    (rest,) = catalog.cut(started(catalog, 2), 9, most=9)
-    assert not catalog.advance(claimed(catalog, rest), {}, letters=[letter])
+    (rest,) = catalog.create_batches(started(catalog, 2), 9, max_open=9)
+    assert not catalog.advance(claimed(catalog, rest), {}, failures=[letter])
     assert catalog.waiting() == []
 
 
 def test_nobody_else_gets_a_batch_until_its_lease_ends_and_that_is_remembered(catalog: Catalog) -> None:
-    (id_,) = catalog.cut(started(catalog, 2), 9, most=9)
+    (id_,) = catalog.create_batches(started(catalog, 2), 9, max_open=9)
     slow = claimed(catalog, id_, lease=0.0)
     quick = claimed(catalog, id_)
     assert (slow.deaths, quick.deaths) == (0, 1)
@@ -125,7 +125,7 @@ def test_nobody_else_gets_a_batch_until_its_lease_ends_and_that_is_remembered(ca
 def test_a_batch_of_a_process_that_died_is_free_at_once(
     url: str, catalog: Catalog, start_process: Start
 ) -> None:
-    (id_,) = catalog.cut(started(catalog, 2), 9, most=9)
+    (id_,) = catalog.create_batches(started(catalog, 2), 9, max_open=9)
 
     def take_and_die() -> None:
         with Catalog.open(url) as mine:
@@ -137,24 +137,24 @@ def test_a_batch_of_a_process_that_died_is_free_at_once(
 
 
 def test_a_released_batch_waits_as_long_as_it_is_told_to(catalog: Catalog) -> None:
-    (id_,) = catalog.cut(started(catalog, 2), 9, most=9)
+    (id_,) = catalog.create_batches(started(catalog, 2), 9, max_open=9)
     catalog.release(claimed(catalog, id_), delay=60, error="Elasticsearch is away.", failed=True)
     assert catalog.claim(id_, "prepare") is None
     assert catalog.waiting() == []
     work = catalog.work("main")
-    assert (work.put_off, work.documents, work.problems) == (1, 2, ("Elasticsearch is away.",))
+    assert (work.delayed, work.documents, work.problems) == (1, 2, ("Elasticsearch is away.",))
 
 
 def test_a_divided_batch_is_as_many_as_it_has_documents(catalog: Catalog) -> None:
     run = started(catalog, 3)
-    (id_,) = catalog.cut(run, 9, most=9)
-    parts = catalog.divide(claimed(catalog, id_))
+    (id_,) = catalog.create_batches(run, 9, max_open=9)
+    parts = catalog.split(claimed(catalog, id_))
     assert [claimed(catalog, part).ids for part in parts] == [("d000",), ("d001",), ("d002",)]
     assert catalog.claim(id_, "prepare") is None
 
 
 def test_those_wait_first_that_were_not_sent_for_longest(catalog: Catalog) -> None:
-    first, second, third = catalog.cut(started(catalog, 6), 2, most=9)
+    first, second, third = catalog.create_batches(started(catalog, 6), 2, max_open=9)
     catalog.mark_sent([first])
     catalog.mark_sent([third])
     claimed(catalog, third)
@@ -170,7 +170,7 @@ def test_runs_of_workers_are_open_until_they_are_finished(catalog: Catalog) -> N
     run = started(catalog, 0)
     catalog.start_run("main", "index", {})
     assert [open_.id for open_ in catalog.open_runs("main")] == [run]
-    assert catalog.is_through(run)
+    assert catalog.is_complete(run)
     catalog.finish_run(run, "finished", {})
     assert catalog.open_runs() == []
 
@@ -179,7 +179,7 @@ def test_runs_of_workers_are_open_until_they_are_finished(catalog: Catalog) -> N
 @pytest.mark.parametrize("claimers", [4])
 def test_of_many_that_claim_at_once_each_batch_goes_to_one(url: str, catalog: Catalog, claimers: int) -> None:
     run = started(catalog, 200)
-    ids = catalog.cut(run, 4, most=100)
+    ids = catalog.create_batches(run, 4, max_open=100)
     assert len(ids) == 50
 
     def work(_: int) -> list[str]:
@@ -197,4 +197,4 @@ def test_of_many_that_claim_at_once_each_batch_goes_to_one(url: str, catalog: Ca
     assert sorted(taken) == sorted(ids)
     assert catalog.count("main") == {"stored": 0, "mined": 200, "done": 0}
     assert catalog.run(run).counts["mined"] == 200
-    assert catalog.is_through(run)
+    assert catalog.is_complete(run)

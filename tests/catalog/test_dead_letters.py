@@ -40,7 +40,7 @@ def test_what_fails_when_it_is_tried_again_counts_on(catalog: Catalog) -> None:
     catalog.dead_letter("main", [NO_TEXT, mended, broken])
     catalog.dead_letter("main", [NO_TEXT])
     before = {letter.source: letter for letter in catalog.dead("main")}
-    with catalog.trying_again("main", list(before.values())):
+    with catalog.retrying("main", list(before.values())):
         # What could not be read stays until it is read: nothing else tells which file that was.
         assert [letter.stage for letter in catalog.dead("main")] == ["read", "read"]
         catalog.dead_letter("main", [NO_TEXT, broken, Failure("s", "encode", "another", document_id="a")])

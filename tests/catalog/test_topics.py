@@ -58,7 +58,7 @@ def test_a_name_given_by_hand_stays_when_topics_are_mined_again(catalog: Catalog
     assert (renamed.label, renamed.label_locked) == ("My name", True)
     catalog.save_topics("main", [topic(1, "mined again", size=9)])
     assert catalog.topics("main") == [topic(1, "My name", size=9, label_locked=True)]
-    catalog.rename_topic("main", "t-000001", "mined", by_hand=False)
+    catalog.rename_topic("main", "t-000001", "mined", locked=False)
     catalog.save_topics("main", [topic(1, "mined again")])
     assert catalog.topics("main") == [topic(1, "mined again")]
 
@@ -67,7 +67,7 @@ def test_renaming_refuses_an_unknown_topic_and_an_empty_name(catalog: Catalog) -
     catalog.save_topics("main", [topic(1)])
     with pytest.raises(NotFound, match="no topic 't-000009' in collection 'main'"):
         catalog.rename_topic("main", "t-000009", "x")
-    with pytest.raises(QueryError, match="name of topic t-000001 is empty"):
+    with pytest.raises(QueryError, match="label of topic t-000001 is empty"):
         catalog.rename_topic("main", "t-000001", " ")
 
 

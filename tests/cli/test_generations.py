@@ -41,7 +41,7 @@ def test_generations_are_listed_and_removed(run, own, generations):
     assert "1  kept" in run("generations", home=own).stdout
     refused = run("generations", "remove", 2, home=own)
     assert refused.exit_code == 1
-    assert "is the live one" in refused.stderr
+    assert "is live, and cannot be removed" in refused.stderr
     assert f"indexer --home {own} rollback --to" in refused.stderr
     assert run("generations", "remove", 1, home=own).stdout == "generation 1 removed\n"
     assert json.loads(run("search", "--json", home=own).stdout)["total"] == 1

@@ -71,7 +71,7 @@ def test_status_says_what_is_with_the_workers(run, home, tmp_path, corpus, write
     with Collection.open(home=home) as collection:
         collection.catalog.mark("main", ["d01", "d02", "d03"], state="stored")
         open_run = collection.catalog.start_run("main", "index", {}, detached=True)
-        held, away, _ = collection.catalog.cut(open_run, 1, most=3)
+        held, away, _ = collection.catalog.create_batches(open_run, 1, max_open=3)
         collection.catalog.claim(held, "prepare")
         claim = collection.catalog.claim(away, "prepare")
         collection.catalog.release(claim, delay=60, error="Elasticsearch is away.")
@@ -100,7 +100,7 @@ def waiting(run, home, tmp_path, corpus, write):
     with Collection.open(home=home) as collection:
         collection.catalog.mark("main", ["d01", "d02"], state="stored")
         begun = collection.catalog.start_run("main", "index", {}, detached=True)
-        collection.catalog.cut(begun, 1, most=2)
+        collection.catalog.create_batches(begun, 1, max_open=2)
     return begun
 
 

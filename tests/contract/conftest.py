@@ -1,4 +1,4 @@
-"""Every engine goes through the same tests: the embedded one always, Elasticsearch with `-m live`."""
+"""Every engine runs the same tests: the embedded one always, Elasticsearch with `-m live` or REQUIRE_SERVICES."""
 
 from __future__ import annotations
 
@@ -64,11 +64,16 @@ def _elastic(version: str) -> Iterator[Opener]:
     yield opened
 
 
-@pytest.fixture(scope="session", params=["local", *EVERY_VERSION])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize by server only when servers are requested: hundreds of skipped variants would slow collection."""
+    if "opener" in metafunc.fixturenames:
+        servers = EVERY_VERSION if asked_for(metafunc.config) else []
+        metafunc.parametrize("opener", ["local", *servers], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
     """Opens an empty collection of one kind of engine."""
-    if request.param != "local" and not asked_for(request.config):
-        pytest.skip("Needs Elasticsearch: run with -m live.")
     with _local() if request.param == "local" else _elastic(request.param) as opener:
         yield opener
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from indexer.engines.base import Clause, Counted, Filter, SearchRequest, WordQuery
 
-# -- facets ------------------------------------------------------------------------------------------------
+# -- facets --------------------------------------------------------------------------------------------------
 
 
 def test_facets_count_all_matches(energy):
@@ -111,7 +111,7 @@ def test_facet_size_with_many_equal_counts_takes_the_first_by_value(engine):
     assert few.facets == {"tags": (("v2500", 2),)}
 
 
-# -- highlights --------------------------------------------------------------------------------------------
+# -- highlights ----------------------------------------------------------------------------------------------
 
 
 def test_highlights_mark_the_matched_words(energy):

@@ -112,12 +112,12 @@ def test_what_was_left_unfinished_stands_in_the_way_until_it_is_removed(engine, 
 
 
 def test_the_live_one_cannot_be_removed_and_what_is_not_there_is_named(engine, generations):
-    with pytest.raises(SearchError, match="is the live one"):
+    with pytest.raises(SearchError, match="is live, and cannot be removed"):
         generations.remove(1)
     for ask in (generations.open, generations.switch, generations.remove):
         with pytest.raises(NotFound, match="no generation 7") as caught:
             ask(7)
-        assert caught.value.hint == "There are: 1."
+        assert caught.value.hint == "Existing generations: 1."
 
 
 def test_a_generation_that_is_kept_is_brought_up_to_date_before_it_takes_over_again(engine, generations):

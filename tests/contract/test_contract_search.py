@@ -15,7 +15,7 @@ from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.errors import MappingMismatch, QueryError
 from indexer.search.search import scan, search
 
-# -- words -------------------------------------------------------------------------------------------------
+# -- words ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_long_query_is_no_error(energy):
     assert found(energy, WordQuery((*clauses, Clause("pump")), require_all=False)) == {"a", "b"}
 
 
-# -- vectors -----------------------------------------------------------------------------------------------
+# -- vectors -------------------------------------------------------------------------------------------------
 
 
 def test_by_vector_all_mined_documents_by_cosine(energy):
@@ -257,7 +257,7 @@ def test_pages_of_a_search_are_one_list(engine):
         assert [hit.stored.document.id for hit in scan(engine, query, mode=mode, encoder=Axes())] == listed
 
 
-# -- filters -----------------------------------------------------------------------------------------------
+# -- filters -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

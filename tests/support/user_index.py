@@ -18,7 +18,7 @@ class UserIndexInMemory:
     """Documents by id; each write has a number."""
 
     def __init__(self) -> None:
-        cluster = SimpleNamespace(patient=nullcontext)
+        cluster = SimpleNamespace(retrying=nullcontext)
         self.index = SimpleNamespace(
             name="news", source="elasticsearch:news", cluster=cluster, add_field=lambda *_: None
         )

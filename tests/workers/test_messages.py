@@ -34,7 +34,7 @@ def sender(tmp_path):
 def cut(catalog, number):
     run = catalog.start_run("main", "index", {}, detached=True)
     catalog.record("main", [LedgerEntry(f"d{n}", "h") for n in range(number)])
-    return catalog.cut(run, 1, most=number)
+    return catalog.create_batches(run, 1, max_open=number)
 
 
 def test_a_message_names_a_batch_and_nothing_else(catalog, sender, tmp_path):

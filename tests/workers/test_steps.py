@@ -378,7 +378,7 @@ def test_a_run_without_workers_ends_one_that_no_worker_ever_took(collection, sou
     with pytest.raises(NotFound, match="replaced none"):  # nobody is in its way any more
         collection.rollback()
     catalog.mark("main", ["d0000"], state="stored")
-    assert catalog.cut(left, 1, most=9) == []  # by a worker that looked before
+    assert catalog.create_batches(left, 1, max_open=9) == []  # by a worker that looked before
     resources = Resources(collection.settings, "encode")
     work(resources, tray)  # the messages of then
     resources.close()

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
-from indexer.catalog.repository import Catalog
+from indexer.catalog import Catalog
 from indexer.engines.base import Engine
 from indexer.errors import InputError, LossDiverged
 from indexer.protocols import Encoder, Progress

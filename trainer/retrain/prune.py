@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 
-from indexer.catalog.repository import Catalog
+from indexer.catalog import Catalog
 from indexer.engines.generations import Generation, Generations
 from indexer.errors import SearchError
 from indexer.log import get_logger

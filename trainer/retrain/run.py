@@ -16,10 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from indexer.catalog import Catalog
 from indexer.catalog.entries import BundleEntry, Run, RunState
-from indexer.catalog.generation_switch import ledger_of
+from indexer.catalog.generations import ledger_of
 from indexer.catalog.locks import Lock, retraining
-from indexer.catalog.repository import Catalog
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
@@ -125,7 +125,7 @@ class Retrainer:
             CatalogError: Another process works on it.
             TrainingError: It has crashed `MAX_CRASHES` workers.
         """
-        with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.patient():
+        with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.retrying():
             self._tidy()
             run = self._catalog.run(id)
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
@@ -146,7 +146,7 @@ class Retrainer:
     @contextmanager
     def _retraining(self) -> Iterator[Lock]:
         """Hold the lock on retrains of this collection."""
-        with building(self._catalog, self._name, "indexer retrain") as lock, self._engine.patient():
+        with building(self._catalog, self._name, "indexer retrain") as lock, self._engine.retrying():
             self._tidy()
             yield lock
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import nsmallest
 from pathlib import Path
 
-from indexer.catalog.repository import Catalog
+from indexer.catalog import Catalog
 from indexer.common import batches, shuffled
 from indexer.engines.base import Engine
 from indexer.records import Document

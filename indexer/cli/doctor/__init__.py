@@ -93,8 +93,9 @@ def _checks(app: App, remove_unfinished: bool) -> Iterator[Check]:
 
 def _of_places(settings: Settings) -> Found:
     from indexer.cli.doctor import places
+    from indexer.engines.registry import is_elasticsearch
 
-    if settings.engine != "local":
+    if is_elasticsearch(settings):
         yield from places.server(settings)
     yield from places.catalog(settings)
 

@@ -63,14 +63,12 @@ def _is_building(collection: Collection) -> bool:
 def engine(collection: Collection) -> Found:
     import sqlite3
 
-    from indexer.engines.elastic import ElasticEngine
     from indexer.engines.local import LocalEngine
 
     info = collection.engine.info()
     yield Check("engine", "OK", f"{info.description}, {size(info.bytes)}")
-    if isinstance(collection.engine, ElasticEngine):
-        for problem in collection.engine.problems():
-            yield Check("engine", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
+    for problem in collection.engine.problems(full=True):
+        yield Check("engine", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
     if not isinstance(collection.engine, LocalEngine):
         return
     file = collection.engine.path / "collection.sqlite"

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def server(settings: Settings) -> Found:
     from contextlib import closing
 
+    from indexer.engines.elastic import connect_to
     from indexer.engines.elastic.health import FOUND, READ, lacking, problems_of_server
-    from indexer.engines.registry import connected
 
-    with closing(connected(settings)) as cluster:
+    with closing(connect_to(settings)) as cluster:
         lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
         cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
         version = cluster.version()

@@ -1,7 +1,7 @@
-"""Writing many rows: our own loop, because the client's does not retry, split or survive as we need.
+"""Bulk writes with retries, splits and backoff that the client's helpers lack.
 
-What is certain when `send` returns: every action was either carried out or is in the list of failures, with its
-reason. An action may have been carried out twice (after a lost connection); ids are given by us, so that is harmless.
+When `send` returns, every action was either executed or is in the list of failures, with its reason. An action may have
+been executed twice (after a lost connection), which is harmless because this program sets the ids.
 """
 
 from __future__ import annotations
@@ -11,38 +11,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.errors import (
-    COME_BACK_LATER,
-    TOO_LARGE,
-    explained,
-    reason_of,
-)
+from indexer.engines.elastic.cluster import RETRY_STATUS, TOO_LARGE, Cluster, explained, reason_of
 from indexer.errors import EngineUnavailable, SearchError, WriteRefused
 
 CHUNK_BYTES = 5_000_000  # of one request; servers take 100 MB, but work best on much less
 CHUNK_ACTIONS = 2_000
-CONFLICTS = 3  # an update that meets another one is tried again so often by the server
+CONFLICTS = 3  # retries by the server of an update that meets a concurrent one
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-Guard = tuple[int, int]  # sequence number and primary term that the row had when it was read
+Guard = tuple[int, int]  # sequence number and primary term of the row when it was read
 
 
 def guard_of(row: Mapping[str, Any]) -> Guard:
-    """The state of a row that was read, from a hit or from an item of an answer to `mget`."""
+    """Return the version of a row, from a hit or from an item of an answer to `mget`."""
     return row["_seq_no"], row["_primary_term"]
 
 
 @dataclass(frozen=True)
 class Action:
-    """One row to write or remove. `update` replaces the fields of `body` in a row that is there.
+    """One row to write or remove. `update` replaces the fields of `body` in an existing row.
 
     Attributes:
-        guard: Only this state of the row; when another write was there first, it fails as a conflict.
-        ours: The index is behind an alias of ours; nothing is written when the alias has gone.
-        routing: Where a row of an index that is not ours lies.
+        guard: Version that the row must have; otherwise the action fails as a conflict.
+        ours: The index has an alias of this program; nothing is written when the alias is missing.
+        routing: Of a row in a user's index.
     """
 
     kind: Literal["index", "update", "delete"]
@@ -56,7 +50,7 @@ class Action:
 
 @dataclass(frozen=True)
 class BulkFailure:
-    """An action that was not carried out."""
+    """An action that was not executed."""
 
     action: Action
     status: int
@@ -64,12 +58,12 @@ class BulkFailure:
 
     @property
     def missing(self) -> bool:
-        """There was no such row."""
+        """The row does not exist."""
         return self.status == 404
 
     @property
     def conflict(self) -> bool:
-        """The row is not as it was read; perhaps we have changed it ourselves, and the answer was lost."""
+        """The row has another version; perhaps our own write succeeded and its answer was lost."""
         return self.status == 409
 
 
@@ -86,17 +80,16 @@ def send(
     chunk_bytes: int = CHUNK_BYTES,
     chunk_actions: int = CHUNK_ACTIONS,
 ) -> list[BulkFailure]:
-    """Carry out actions in their order of chunks; reads the iterable once and holds one chunk.
+    """Execute actions chunk by chunk; reads the iterable once and holds one chunk.
 
-    Rows that the server is too busy for are sent again, alone; a request that is too large is split; a server that
-    is away is waited for.
+    Rows that a busy server rejects are sent again without the others; a request that is too large is split; requests to
+    an unavailable server are retried.
 
     Returns:
-        What was refused. A row to remove that is not there counts as removed.
+        The failures. Removing a missing row is a success.
 
     Raises:
-        EngineUnavailable: The patience of `cluster` came to its end; `facts["unwritten"]` counts what is left of the
-            chunk.
+        EngineUnavailable: The retries of `cluster` are used up; `facts["unwritten"]` counts the rest of the chunk.
     """
     failures: list[BulkFailure] = []
     for chunk in _chunks(actions, chunk_bytes, chunk_actions):
@@ -104,12 +97,12 @@ def send(
     return failures
 
 
-def _chunks(actions: Iterable[Action], most_bytes: int, most: int) -> Iterator[list[_Lines]]:
+def _chunks(actions: Iterable[Action], max_bytes: int, max_actions: int) -> Iterator[list[_Lines]]:
     chunk: list[_Lines] = []
     size = 0
     for action in actions:
         lines = _encoded(action)
-        if chunk and (size + len(lines.data) > most_bytes or len(chunk) == most):
+        if chunk and (size + len(lines.data) > max_bytes or len(chunk) == max_actions):
             yield chunk
             chunk, size = [], 0
         chunk.append(lines)
@@ -127,7 +120,7 @@ def _encoded(action: Action) -> _Lines:
     if not action.ours:
         head["require_alias"] = False
         if action.kind == "index":
-            head["pipeline"] = "_none"  # what is written back has been through it already
+            head["pipeline"] = "_none"  # the row has passed through it before
     if action.routing is not None:
         head["routing"] = action.routing
     lines = [_ENCODER.encode({action.kind: head})]
@@ -138,14 +131,14 @@ def _encoded(action: Action) -> _Lines:
 
 def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[BulkFailure]:
     failures: list[BulkFailure] = []
-    patience = cluster.patience()
+    retry = cluster.retry_policy()
     waiting = list(chunk)
     while waiting:
         try:
             items = _post(cluster, waiting)
         except EngineUnavailable as error:
             error.facts["unwritten"] = len(waiting)
-            patience.spend(error)
+            retry.wait(error)
             continue
         except SearchError as error:
             if error.facts.get("status") != TOO_LARGE:
@@ -155,31 +148,30 @@ def _deliver(cluster: Cluster, chunk: Sequence[_Lines]) -> list[BulkFailure]:
                 return [*failures, BulkFailure(waiting[0].action, TOO_LARGE, reason)]
             middle = len(waiting) // 2
             return [*failures, *_deliver(cluster, waiting[:middle]), *_deliver(cluster, waiting[middle:])]
-        again, refused, problem = _sorted_out(cluster, waiting, items)
+        again, refused, problem = _evaluate(cluster, waiting, items)
         failures += refused
         if problem is not None:
             if len(again) < len(waiting):
-                patience.progress()
+                retry.reset()
             problem.facts["unwritten"] = len(again)
-            patience.spend(problem)
+            retry.wait(problem)
         waiting = again
     return failures
 
 
 def _post(cluster: Cluster, lines: Sequence[_Lines]) -> list[Any]:
-    # `require_alias`: should the collection have been removed meanwhile, its indices must not come back without
-    # their mappings.
+    # `require_alias`: a collection that was removed concurrently must not be recreated without its mappings.
     operations: Any = [
         line.data for line in lines
-    ]  # the client takes encoded lines, too, but does not say so
+    ]  # the client accepts encoded lines, which it does not document
     answer = cluster.once(cluster.client.bulk, operations=operations, require_alias=True)
     return list(answer["items"])
 
 
-def _sorted_out(
+def _evaluate(
     cluster: Cluster, lines: Sequence[_Lines], items: Sequence[Any]
 ) -> tuple[list[_Lines], list[BulkFailure], EngineUnavailable | None]:
-    """What to send again, what was refused, and why the first is to be sent again."""
+    """Return the lines to send again, the failures, and the reason for the first retry."""
     again: list[_Lines] = []
     refused: list[BulkFailure] = []
     problem: EngineUnavailable | None = None
@@ -191,7 +183,7 @@ def _sorted_out(
             continue
         if error and error.get("type") == "index_not_found_exception":
             raise explained(cluster.where, status, {"error": error})
-        if status in COME_BACK_LATER or (error and error.get("type") == "cluster_block_exception"):
+        if status in RETRY_STATUS or (error and error.get("type") == "cluster_block_exception"):
             found = explained(cluster.where, status, {"error": error})
             if not isinstance(found, EngineUnavailable):
                 raise found
@@ -203,7 +195,7 @@ def _sorted_out(
 
 
 def require(failures: Sequence[BulkFailure], where: str) -> None:
-    """Raise when something was refused; rows that are gone meanwhile do not count.
+    """Raise for failures; rows that were removed concurrently do not count.
 
     Raises:
         WriteRefused: The message has the first reason.

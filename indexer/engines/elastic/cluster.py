@@ -1,25 +1,39 @@
-"""The connection: how it is made, and the one door through which every request goes."""
+"""The connection: how it is made, the one object that sends every request, and its errors as errors of this program."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from elasticsearch import Elasticsearch
+from elasticsearch import (
+    ApiError,
+    ConnectionError,
+    ConnectionTimeout,
+    Elasticsearch,
+    SSLError,
+    TransportError,
+    UnsupportedProductError,
+)
 
-from indexer.engines.elastic.errors import explained, translated
-from indexer.errors import EngineUnavailable, SearchError, SettingsError
+from indexer.errors import (
+    EngineForbidden,
+    EngineIncompatible,
+    EngineUnavailable,
+    MappingMismatch,
+    SearchError,
+    SettingsError,
+)
 from indexer.log import get_logger
 
+RETRY_STATUS = {429, 502, 503, 504}
+TOO_LARGE = 413
 TIMEOUT = 60.0  # seconds for one request
-PATIENCE = (
-    180.0  # seconds that a write or a run waits for a server that is away or busy; a restart takes less
-)
+RETRY_S = 180.0  # how long a write or a run retries while the server is away or busy; a restart takes less
 MAX_PAUSE_S = 15.0  # seconds between two tries
 PORTS = {"http": 80, "https": 443}
 
@@ -28,16 +42,16 @@ T = TypeVar("T")
 
 
 def connect(url: str, *, credentials: str = "", certificates: str = "") -> Cluster:
-    """Make a client; nothing is sent yet.
+    """Create a client; sends no request.
 
     Args:
-        url: ``http://`` or ``https://``; may hold ``user:password@`` and a path.
-        credentials: ``user:password``, an API key, or ``@FILE`` with one of these in it; wins over the URL.
-        certificates: PEM file with the authority that signed the server's certificate; empty trusts what the
-            system trusts. Certificates are always verified.
+        url: ``http://`` or ``https://``; may contain ``user:password@`` and a path.
+        credentials: ``user:password``, an API key, or ``@FILE`` that contains one of these; overrides the URL.
+        certificates: PEM file of the authority that signed the server's certificate; empty: the authorities of
+            the system. Certificates are always verified.
 
     Raises:
-        SettingsError: A file cannot be read, the URL is none, or certificates are given for one without TLS.
+        SettingsError: A file cannot be read, the URL is invalid, or it has no TLS but certificates are given.
     """
     parts, address = _read(url)
     options: dict[str, Any] = {}
@@ -52,19 +66,17 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
     if certificates:
         if parts.scheme != "https":
             raise SettingsError(
-                f"There are certificates for {address}, whose address begins with http://: nothing would be encrypted.",
-                hint="Is INDEXER_ENGINE to begin with https://? Or is INDEXER_CERTIFICATES not for this server?",
+                f"INDEXER_CERTIFICATES is set, but {address} begins with http://: nothing would be encrypted.",
+                hint="Set INDEXER_ENGINE to https://, or unset INDEXER_CERTIFICATES.",
             )
         if not Path(certificates).expanduser().is_file():
-            raise SettingsError(
-                f"The certificates are to be read from '{certificates}'; there is no such file."
-            )
+            raise SettingsError(f"The file of the certificates, '{certificates}', does not exist.")
         options["ca_certs"] = str(Path(certificates).expanduser())
     return Cluster(Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options), address)
 
 
 def _read(url: str) -> tuple[SplitResult, str]:
-    """The parts of a URL, and the address in it, without user and password."""
+    """Return the parts of a URL, and its address without user and password."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -75,7 +87,7 @@ def _read(url: str) -> tuple[SplitResult, str]:
             "The engine's URL has no usable port.",
             hint="A port is a number up to 65535. In a password write / as %2F, ? as %3F, # as %23, or set "
             "INDEXER_CREDENTIALS=user:password instead.",
-        ) from None  # what it says may be a part of the password
+        ) from None  # its message may contain a part of the password
     if not parts.hostname:
         raise SettingsError(
             "The engine's URL has no host.", hint="For example: INDEXER_ENGINE=http://localhost:9200"
@@ -95,10 +107,11 @@ def _secret(credentials: str) -> str:
 
 
 class Cluster:
-    """A client and its address. Errors of the client come out as `SearchError` and its children.
+    """A client and its address. Errors of the client are translated to `SearchError` and its subclasses.
 
     Args:
-        pause: Called with seconds to wait between two tries; for tests.
+        retry_s: Seconds of retries, see `retrying`.
+        pause: Called with the seconds to wait between two tries; for tests.
     """
 
     def __init__(
@@ -106,55 +119,55 @@ class Cluster:
         client: Elasticsearch,
         where: str,
         *,
-        patience: float = PATIENCE,
+        retry_s: float = RETRY_S,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.client = client
         self.where = where
-        self._patience = patience
+        self._retry_s = retry_s
         self._pause = pause
-        self.is_patient = False
+        self.retries = False
 
     @contextmanager
-    def patient(self) -> Iterator[None]:
-        """Inside, every request waits for a server that is away or busy: for runs, where nobody sits and waits."""
-        before, self.is_patient = self.is_patient, True
+    def retrying(self) -> Iterator[None]:
+        """Inside the block, retry requests while the server is away or busy: for unattended runs."""
+        before, self.retries = self.retries, True
         try:
             yield
         finally:
-            self.is_patient = before
+            self.retries = before
 
     def once(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The body of the answer to one request, which is made once."""
+        """Return the body of the answer to one request, without retries."""
         with translated(self.where):
             return call(*args, **kwargs).body
 
     def ask(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The body of the answer to one request."""
+        """Return the body of the answer to one request."""
         return self.tried(lambda: self.once(call, *args, **kwargs))
 
     def tried(self, work: Callable[[], T]) -> T:
-        """Do work that asks; again when the server is away or busy, if we are patient."""
-        return self._retry(work) if self.is_patient else work()
+        """Call a function that sends requests; inside `retrying`, again while the server is away or busy."""
+        return self._retry(work) if self.retries else work()
 
     def _retry(self, work: Callable[[], T]) -> T:
-        patience = self.patience()
+        retry = self.retry_policy()
         while True:
             try:
                 return work()
             except EngineUnavailable as error:
-                patience.spend(error)
+                retry.wait(error)
 
-    def patience(self) -> RetryPolicy:
-        """Patience for one piece of work."""
-        return RetryPolicy(self._patience, self._pause)
+    def retry_policy(self) -> RetryPolicy:
+        """Return a new retry policy for one task."""
+        return RetryPolicy(self._retry_s, self._pause)
 
     def search(self, **parts: Any) -> Any:
-        """The answer to one search; never one from a part of the shards only."""
+        """Return the answer to one search; an answer from only some of the shards is an error."""
         return self.ask(self.client.search, allow_partial_search_results=False, **parts)
 
     def search_many(self, searches: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
-        """Several searches (index, body) in one request; the answers in their order."""
+        """Send several searches (index, body) in one request; return the answers in order."""
         lines: list[dict[str, Any]] = []
         for index, body in searches:
             lines += [{"index": index, "allow_partial_search_results": False}, body]
@@ -168,7 +181,10 @@ class Cluster:
         return list(answers)
 
     def version(self) -> str:
-        """Of the server; empty when we may not know. Not every user may ask nodes, not every server answers ``GET /``."""
+        """Return the server's version; empty when this user may not read it.
+
+        Some users may not list nodes, some servers lack ``GET /``.
+        """
         try:
             nodes = self.ask(self.client.nodes.info, node_id="_local", filter_path="nodes.*.version")["nodes"]
             return next((str(node["version"]) for node in nodes.values()), "")
@@ -186,25 +202,142 @@ class Cluster:
 
 
 class RetryPolicy:
-    """How long to go on trying, with growing pauses; progress starts it anew."""
+    """Retries for a limited time with exponential backoff; `reset` restarts it."""
 
     def __init__(self, seconds: float, pause: Callable[[float], None]) -> None:
         self._seconds = seconds
         self._pause = pause
-        self.progress()
+        self.reset()
 
-    def progress(self) -> None:
-        """Something was done: all patience is back."""
+    def reset(self) -> None:
+        """Restart after progress."""
         self._left = self._seconds
         self._next = 0.5
 
-    def spend(self, error: EngineUnavailable) -> None:
-        """Wait a while, or raise the error when the patience is at its end or waiting will not help."""
+    def wait(self, error: EngineUnavailable) -> None:
+        """Wait before the next try; raise the error when the time is used up or waiting cannot help."""
         if self._left <= 0 or error.facts.get("blocked") or error.facts.get("forgotten"):
             raise error
-        # Up to half as long again, so that several writers do not come back all at once.
+        # Jitter, so that several writers do not retry at once.
         seconds = min(self._next, self._left) * random.uniform(1.0, 1.5)
         get_logger(__name__).warning("engine_waiting", seconds=round(seconds, 1), reason=str(error))
         self._left -= seconds
         self._next = min(2 * self._next, MAX_PAUSE_S)
         self._pause(seconds)
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Translate errors of the client inside the block.
+
+    Args:
+        where: The server's URL without a password, for the message.
+    """
+    try:
+        yield
+    except UnsupportedProductError as error:
+        raise EngineIncompatible(
+            f"The server at {where} is not Elasticsearch.",
+            hint="OpenSearch is not supported. A proxy must forward the header X-Elastic-Product.",
+        ) from error
+    except ApiError as error:
+        raise explained(where, error.meta.status, error.body) from error
+    except SSLError as error:
+        if "WRONG_VERSION_NUMBER" in error.message:
+            raise EngineUnavailable(
+                f"The server at {where} does not speak TLS.",
+                hint="Check INDEXER_ENGINE: http:// instead of https://, or another port?",
+            ) from error
+        raise EngineUnavailable(
+            f"The certificate of {where} cannot be trusted: {error.message}.",
+            hint="Name the certificate of the authority that signed it: INDEXER_CERTIFICATES=ca.crt",
+        ) from error
+    except ConnectionTimeout as error:
+        raise EngineUnavailable(
+            f"Elasticsearch at {where} did not answer in time.",
+            hint="It may be overloaded: look at its load, and try again.",
+        ) from error
+    except ConnectionError as error:
+        raise EngineUnavailable(
+            f"There is no answer from Elasticsearch at {where}: {error.message}.",
+            hint="Check INDEXER_ENGINE (http or https? which port?), and that the server is up.",
+        ) from error
+    except TransportError as error:
+        raise SearchError(f"The answer of {where} cannot be understood: {error.message}.") from error
+
+
+def explained(where: str, status: int, body: Any) -> SearchError:
+    """Return the error for an answer with this status and body."""
+    kind, reason = _cause(body)
+    if kind == "cluster_block_exception" or "disk usage exceeded" in reason:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} takes no writes: {reason}.",
+            hint="Most often the disk is full (flood-stage watermark): free some space; the block then goes by itself.",
+            status=status,
+            blocked=True,
+        )
+    if "media_type" in kind or "compatible-with" in reason or "Accept version must be" in reason:
+        return EngineIncompatible(
+            f"The installed Python client and the server at {where} do not understand each other: {reason}.",
+            hint="The client's major version must not be newer than the server's: pip install 'elasticsearch>=8.19,<9'",
+        )
+    if status == 401:
+        return EngineForbidden(
+            f"Elasticsearch at {where} does not accept the user and password, or the API key.",
+            hint="Set INDEXER_CREDENTIALS to user:password or an API key, or to @FILE with one of these in it.",
+        )
+    if "non-compliant" in reason:
+        return EngineForbidden(
+            f"The licence of Elasticsearch at {where} does not allow this: {reason}.",
+            hint="Nothing in this program needs more than the free Basic licence: please report this.",
+        )
+    if status == 403:
+        return EngineForbidden(
+            f"A privilege is missing at {where}: {reason}.",
+            hint="docs/elasticsearch.md lists the privileges that reading and writing need.",
+        )
+    if "No search context found" in reason:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} has forgotten what was being read: it was restarted, or the reader too slow.",
+            hint="Do it again.",
+            status=status,
+            forgotten=True,
+        )
+    if kind == "index_not_found_exception":
+        return MappingMismatch(
+            f"An index of the collection is missing at {where}: {reason}.",
+            hint="It was removed since the collection was opened. Index again: indexer index SOURCE",
+        )
+    if status in RETRY_STATUS:
+        return EngineUnavailable(
+            f"Elasticsearch at {where} is busy ({status}): {reason}.",
+            hint="Try again in a moment.",
+            status=status,
+        )
+    return SearchError(f"Elasticsearch at {where} refused the request ({status}): {reason}.", status=status)
+
+
+def reason_of(error: Any) -> str:
+    """Describe the ``error`` of one item of an answer."""
+    kind, reason = _cause({"error": error})
+    return f"{kind}: {reason}" if kind and kind not in reason else reason
+
+
+def _cause(body: Any) -> tuple[str, str]:
+    """Return type and reason, with those of the inner causes, which name the invalid value."""
+    error = body.get("error") if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping):
+        return "", str(error or body or "no reason given")[:300].rstrip(".")
+    kind = str(error.get("type") or "")
+    roots = error.get("root_cause")
+    inner = error.get("caused_by") or (roots[0] if roots else None)
+    reasons = [str(error.get("reason") or kind)]
+    while isinstance(inner, Mapping):
+        reason = str(inner.get("reason") or "")
+        if reason and not any(reason in known for known in reasons):
+            reasons.append(reason)
+        inner = inner.get("caused_by")
+    return kind, "; ".join(reasons)[:600].rstrip(".")

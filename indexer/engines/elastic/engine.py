@@ -1,4 +1,4 @@
-"""The Elasticsearch engine: each method of the protocol over a few requests; modules do the work."""
+"""The Elasticsearch engine: each method of the protocol sends a few requests through functions of other modules."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from indexer.engines.base import (
     EngineInfo,
     Filter,
     Fragment,
+    HealthProblem,
     Ranking,
     Refused,
     SearchAnswer,
@@ -19,13 +20,11 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.elastic import mentions, rows, search, topics
+from indexer.engines.elastic import health, reading, rows, search, writing
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.change_marks import ChangeMarks
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.health import HealthProblem, problems
 from indexer.engines.elastic.indices import Names, index_state, prepare
-from indexer.engines.elastic.reading import Freshness, by_id, stream, vectors_by_id
+from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.values import bindable, unencodable
 from indexer.errors import SearchError, WriteRefused
@@ -53,19 +52,19 @@ class ElasticEngine:
 
     Args:
         cluster: The connection; closed with the engine.
-        prefix: What the names of all indices of this program begin with.
+        prefix: Of the names of all indices of this program.
         collection: Name of the collection.
         dims: Length of the vectors.
-        bundle: Encoder that the vectors will come from; noted in new indices.
-        vector_index: How vectors are searched, in new indices.
+        bundle: Recorded in new indices.
+        vector_index: Vector index type of new indices.
         language: Of the texts.
-        create: Make the indices when there are none.
-        names: Of another generation than the live one.
+        create: Create the indices when there are none.
+        names: Of a generation that is not live.
 
     Raises:
-        NotFound: There is no collection, and none is to be made.
+        NotFound: The collection does not exist, and `create` is False.
         MappingMismatch: The indices hold vectors of another length, are of a newer version or of another program.
-        EngineUnavailable, EngineForbidden, EngineIncompatible: The cluster does not answer, or not us.
+        EngineUnavailable, EngineForbidden, EngineIncompatible: The cluster does not answer, or rejects the request.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class ElasticEngine:
         self.names = names or Names.of(prefix, collection)
         self.dims = dims
         self._cluster = cluster
-        self._standing = prepare(
+        self._state = prepare(
             cluster,
             self.names,
             dims,
@@ -127,48 +126,42 @@ class ElasticEngine:
         self._fresh.must(
             Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
         )
-        self._marks.settle(batch)
+        self._marks.clear(batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, PHRASES_AT_ONCE):
             self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in rows.usable(batch))
-            self._marks.settle(rows.usable(batch))
+            self._marks.clear(rows.usable(batch))
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
-        topics.write(self._cluster, self.names, self._fresh, topics_, self.dims)
+        writing.write_topics(self._cluster, self.names, self._fresh, topics_, self.dims)
 
     def catch_up(self) -> None:
         self._fresh.doubt(*self.names.all)
         self._fresh.refresh(*self.names.all)
 
     def compact(self) -> None:
-        """Remove mentions that a killed writer left behind. The server merges segments by itself."""
+        """Remove mentions that a killed writer has left. The server merges segments by itself."""
         self._writer.sweep()
 
     def wasteful(self) -> bool:
         return self._writer.has_lost_mentions()
 
     def superseded(self) -> bool:
-        return (
-            index_state(self._cluster, self.names.documents) != self._standing.indices[self.names.documents]
-        )
+        return index_state(self._cluster, self.names.documents) != self._state.indices[self.names.documents]
 
-    def patient(self) -> AbstractContextManager[None]:
-        return self._cluster.patient()
+    def retrying(self) -> AbstractContextManager[None]:
+        return self._cluster.retrying()
 
     def close(self) -> None:
-        with suppress(SearchError):  # nothing is lost: the server shows it a few seconds later by itself
+        with suppress(SearchError):  # nothing is lost: the server refreshes by itself a few seconds later
             self._fresh.refresh(*self.names.all)
         self._cluster.close()
 
-    def problems(self) -> Iterator[HealthProblem]:
-        """What would stop a run, or should be known; for `indexer doctor`."""
-        return problems(self._cluster, self.names)
-
     def _labels(self) -> dict[str, str]:
-        """Topic id ► readable name."""
+        """Map topic ids to labels."""
         self._fresh.refresh(self.names.topics)
-        return topics.labels(self._cluster, self.names)
+        return writing.topic_labels(self._cluster, self.names)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -205,6 +198,11 @@ class ElasticEngine:
             description=f"Elasticsearch{version and f' {version}'} at {self._cluster.where}, indices {names.stem}-*",
         )
 
+    def problems(self, *, full: bool = False) -> list[HealthProblem]:
+        if full:
+            return list(health.problems(self._cluster, self.names))
+        return health.urgent_problems(self._cluster, self.names)
+
     def fields(self) -> list[str]:
         answer = self._cluster.ask(self._cluster.client.indices.get_mapping, index=self.names.documents)
         found: set[str] = set()
@@ -226,7 +224,7 @@ class ElasticEngine:
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
         self._fresh.refresh(self.names.mentions)
-        return mentions.of_documents(self._cluster, self.names, document_ids)
+        return reading.mentions_of_documents(self._cluster, self.names, document_ids)
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
@@ -239,9 +237,9 @@ class ElasticEngine:
             yield from self._by_phrase(some, limit)
 
     def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
-        # What others have written too: its mark may have been noted, and goes when the phrase is written.
+        # Includes the writes of other processes: their marks may be noted, and are cleared with the phrase.
         self._fresh.refresh_all(self.names.mentions)
-        yield from mentions.by_phrase(self._cluster, self.names, phrase_ids, limit)
+        yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit)
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
         self._fresh.refresh(self.names.documents)
@@ -277,18 +275,18 @@ class ElasticEngine:
 
     def topics(self) -> list[Topic]:
         self._fresh.refresh(self.names.topics)
-        return topics.read(self._cluster, self.names)
+        return writing.read_topics(self._cluster, self.names)
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         search.checked(centroid, self.dims)
         self._fresh.refresh(self.names.documents)
-        return search.of_topic(self._cluster, self.names, bindable(topic_id), centroid, limit, self._standing)
+        return search.of_topic(self._cluster, self.names, bindable(topic_id), centroid, limit, self._state)
 
     # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         self._fresh.refresh(self.names.documents)
-        return search.search(self._cluster, self.names, request, self.dims, self._standing)
+        return search.search(self._cluster, self.names, request, self.dims, self._state)
 
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
@@ -304,7 +302,7 @@ class ElasticEngine:
         self, filters: tuple[Filter, ...], *, limit: int = 10
     ) -> list[SignificantKeyphrase]:
         self._fresh.refresh(self.names.documents)
-        return search.special(self._cluster, self.names, filters, limit)
+        return search.significant_keyphrases(self._cluster, self.names, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
@@ -315,11 +313,11 @@ class ElasticEngine:
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.phrases)
-        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._standing)
+        return search.nearest_phrases(self._cluster, self.names, vector, limit, self._state)
 
     def nearest_mentions(
         self, vector: Vector, *, limit: int = 10, filters: tuple[Filter, ...] = ()
     ) -> list[tuple[MentionRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.mentions, self.names.documents)
-        return mentions.nearest(self._cluster, self.names, vector, limit, filters, self._standing)
+        return search.nearest_mentions(self._cluster, self.names, vector, limit, filters, self._state)

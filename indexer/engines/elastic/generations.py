@@ -1,12 +1,12 @@
 """Generations: five indices each, and aliases that move from one to the next in a single request.
 
-    indexer-main-documents-000001     behind the alias indexer-main-documents: live
-    indexer-main-documents-000002     behind the alias indexer-main.next-documents: being made
-                                      behind no alias: kept
-                                      behind the alias indexer-main.1-documents: kept, and brought up to date
+    indexer-main-documents-000001     alias indexer-main-documents: live
+    indexer-main-documents-000002     alias indexer-main.next-documents: being built
+                                      no alias: kept
+                                      alias indexer-main.1-documents: kept, and brought up to date
 
-An index is made together with its alias, so that a process may die at any place: what it leaves is unfinished, and the
-live aliases point where they did.
+An index is created together with its alias: a process that dies at any moment leaves an unfinished generation and
+unchanged live aliases.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ElasticGenerations:
     """The generations of one collection in one cluster.
 
     Args:
-        connect: Makes a connection: one for this object, one for each engine that it opens.
+        connect: Creates a connection: one for this object, one for each engine that it opens.
         vector_index, language: Of generations that are made.
     """
 
@@ -71,7 +71,7 @@ class ElasticGenerations:
                 kind, dims, bundle=bundle, vector_index=self.vector_index, language=self.language
             )
             if not create_index(self.cluster, self.names.next(), kind, number, body):
-                raise unfinished(self.names.stem, number)  # somebody began it since we looked
+                raise unfinished(self.names.stem, number)  # another process created it
         return self._engine(self.names.next(), dims, self.language)
 
     def open(self, number: int) -> ElasticEngine:
@@ -109,12 +109,12 @@ class ElasticGenerations:
             if isinstance(error.__cause__, NotFoundError):
                 raise SearchError(
                     f"Another process has changed the generations of '{self.names.stem}' at this moment.",
-                    hint="Look at them again: indexer generations",
+                    hint="List them again: indexer generations",
                 ) from error
             raise
 
     def _swap(self, number: int, found: Found) -> list[dict[str, Any]]:
-        """Move all aliases in one request; it fails as a whole when one of them is not where it was."""
+        """Return actions that move all aliases in one request, which fails as a whole if another process moved one."""
         actions: list[dict[str, Any]] = []
         for kind in KINDS:
             live = self.names.alias(kind)
@@ -140,7 +140,7 @@ class ElasticGenerations:
     def close(self) -> None:
         self.cluster.close()
 
-    # -- what there is ---------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------
 
     def _found(self) -> Found:
         pattern = re.compile(rf"{re.escape(self.names.stem)}-({'|'.join(KINDS)})-(\d{{6,}})")

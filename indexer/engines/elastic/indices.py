@@ -1,4 +1,4 @@
-"""The indices of a collection: names, generations behind aliases, and whether they fit this program."""
+"""The indices of a collection: names, aliases of generations, and checks of their mappings."""
 
 from __future__ import annotations
 
@@ -9,29 +9,24 @@ from typing import Any
 
 from elasticsearch import BadRequestError
 
-from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.errors import translated
+from indexer.engines.elastic.cluster import Cluster, translated
 from indexer.errors import MappingMismatch, NotFound, SearchError, Superseded
 from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
 
 FIRST = 1
-MISSING = (
-    "failed to find filter",
-    "Unknown analyzer type",
-    "Unknown char_filter type",
-)  # what the server says
-NEXT = ".next"  # in the aliases of a generation that is being made; no name of a collection has a dot
+# Reasons of the server when a plugin of an analyzer is missing.
+MISSING = ("failed to find filter", "Unknown analyzer type", "Unknown char_filter type")
+NEXT = ".next"  # in the aliases of a generation that is being built; names of collections have no dots
 
 
 @dataclass(frozen=True)
 class Names:
-    """Aliases of one collection. The indices behind them carry the number of their generation: ``…-000001``.
+    """Aliases of one collection. Their indices are numbered by generation: ``…-000001``.
 
     Attributes:
-        slot: `NEXT` for the aliases of a generation that is being made, ``.NUMBER`` for one that is kept and written to.
-        number: Of a generation that is kept. It has no aliases: its indices are named as they are, so it can be read,
-            and no write reaches it.
+        slot: `NEXT` for the aliases of a generation that is being built, ``.NUMBER`` for a kept one that is written to.
+        number: Of a kept generation. It has no aliases: it is read by index name, and writes cannot reach it.
     """
 
     stem: str
@@ -40,22 +35,22 @@ class Names:
 
     @classmethod
     def of(cls, prefix: str, collection: str) -> Names:
-        """Index names are lower case: another spelling gets a hash, so that `Main` and `main` stay apart."""
+        """Index names are lower case: upper case adds a hash, so that `Main` and `main` differ."""
         lower = collection.lower()
         if lower != collection:
             lower += f"-{sha256(collection.encode()).hexdigest()[:8]}"
         return cls(f"{prefix}-{lower}")
 
     def next(self) -> Names:
-        """Of the generation that is being made."""
+        """Return the names of the generation that is being built."""
         return replace(self, slot=NEXT)
 
     def amended(self, number: int) -> Names:
-        """Of a generation that is kept, and brought up to date before it takes over again."""
+        """Return the names of a kept generation that is updated before it is activated again."""
         return replace(self, slot=f".{number}")
 
     def at(self, number: int) -> Names:
-        """Of a generation that is kept."""
+        """Return the names of a kept generation."""
         return replace(self, number=number)
 
     def alias(self, kind: str) -> str:
@@ -91,10 +86,10 @@ class Names:
 
 @dataclass(frozen=True)
 class IndexState:
-    """What stood behind the aliases when the collection was opened.
+    """State of the aliases when the collection was opened.
 
     Attributes:
-        vector_index: How the vectors are searched.
+        vector_index: Type of the vector index.
         indices: Alias ► index.
     """
 
@@ -102,13 +97,15 @@ class IndexState:
     indices: Mapping[str, str]
 
     def same(self, alias: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Hits of a search by vector, if they are of the index whose encoder made that vector.
+        """Return the hits of a vector search if they are of the index that was opened.
 
         Raises:
-            Superseded: The alias has moved on. All hits of one search are of one index.
+            Superseded: The alias points to another index now. All hits of one search are of one index.
         """
         if hits and hits[0]["_index"] != self.indices[alias]:
-            raise Superseded(f"'{alias}' leads to another generation now.", hint="Open the collection again.")
+            raise Superseded(
+                f"'{alias}' points to another generation now.", hint="Open the collection again."
+            )
         return hits
 
 
@@ -122,13 +119,13 @@ def prepare(
     vector_index: VectorIndex,
     language: str,
 ) -> IndexState:
-    """Make the indices that are missing, and check all of them.
+    """Create missing indices, and check all of them.
 
-    Each index is made together with its alias, so a process that is killed here leaves nothing half made; two that
-    do this at once make each index once.
+    Each index is created together with its alias, so that a killed process leaves no partial index; two concurrent
+    processes create each index once.
 
     Raises:
-        NotFound: There is no collection, and none is to be made.
+        NotFound: The collection does not exist, and `create` is False.
         MappingMismatch: The indices are of another program, of a newer version, or for other vectors.
     """
     there = _mappings(cluster, names)
@@ -148,7 +145,7 @@ def prepare(
         if alias not in there:
             raise MappingMismatch(
                 f"The collection '{names.stem}' at {cluster.where} has no index '{alias}'.",
-                hint="Index again: indexer index SOURCE makes what is missing.",
+                hint="Index again: indexer index SOURCE creates missing indices.",
             )
         _check(names, kind, there[alias][1], dims, language)
     searched = str(there[names.documents][1]["_meta"]["vector_index"])
@@ -156,7 +153,7 @@ def prepare(
 
 
 def index_state(cluster: Cluster, alias: str) -> str:
-    """The index that an alias, or its own name, leads to; empty when there is none."""
+    """Return the index of an alias or index name; empty when there is none."""
     lenient = cluster.client.options(ignore_status=404)
     found = cluster.ask(lenient.indices.get_alias, index=alias)
     return next(
@@ -165,11 +162,11 @@ def index_state(cluster: Cluster, alias: str) -> str:
 
 
 def _mappings(cluster: Cluster, names: Names) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Alias ► the index that it points at, and its mapping."""
+    """Map aliases to their index and its mapping."""
     if names.number:
         found = cluster.ask(cluster.client.indices.get_mapping, index=names.all)
         return {index: (index, entry["mappings"]) for index, entry in found.items()}
-    # Of several names, those that are missing make it a 404, with the others in the body all the same.
+    # A missing name makes the status 404; the body has the others all the same.
     lenient = cluster.client.options(ignore_status=404)
     answer = cluster.ask(lenient.indices.get_alias, name=names.all)
     aliases = {
@@ -189,9 +186,9 @@ def _mappings(cluster: Cluster, names: Names) -> dict[str, tuple[str, Mapping[st
 
 
 def create_index(cluster: Cluster, names: Names, kind: str, number: int, body: dict[str, Any]) -> bool:
-    """Make an index with its alias. Returns False when it was there already.
+    """Create an index with its alias. Returns False when it exists already.
 
-    A server that lacks the analyzer makes do with a plain one: `_meta` says so.
+    On a server without the analyzer, the index gets a plain one, which `_meta` records.
     """
     index = names.generation(kind, number)
     try:
@@ -218,17 +215,17 @@ def create_index(cluster: Cluster, names: Names, kind: str, number: int, body: d
 
 
 def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int, language: str) -> None:
-    """Refuse an index that is not ours, newer than us, for other vectors, or changed by a template."""
+    """Refuse an index of another program, of a newer version, for other vectors, or changed by a template."""
     alias = names.alias(kind)
     meta = mapping.get("_meta") or {}
     if meta.get("kind") != kind or not isinstance(meta.get("schema"), int):
         raise MappingMismatch(
-            f"The index behind '{alias}' was not made by this program.",
+            f"The index of '{alias}' was not created by this program.",
             hint="Choose another prefix (INDEXER_INDEX_PREFIX) or another collection.",
         )
     if meta["schema"] > SCHEMA:
         raise MappingMismatch(
-            f"The index behind '{alias}' has schema {meta['schema']}; this version reads up to {SCHEMA}.",
+            f"The index of '{alias}' has schema {meta['schema']}; this version reads up to {SCHEMA}.",
             hint="Upgrade: pip install --upgrade indexer",
         )
     if meta.get("dims") != dims:
@@ -246,6 +243,6 @@ def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int, langu
         )
     if mapping.get("dynamic") != "strict":
         raise MappingMismatch(
-            f"The mapping of '{alias}' is not the one it was made with: unknown fields would be let in.",
+            f"The mapping of '{alias}' was changed: unknown fields would be accepted.",
             hint="An index template of the cluster may match its name; exclude it, or choose another prefix.",
         )

@@ -1,4 +1,4 @@
-"""Word queries and filters in the server's query language. Nothing that a user types is ever syntax there."""
+"""Word queries and filters in the server's query language. No user input is syntax there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from indexer.errors import QueryError
 
 Query = dict[str, Any]
 
-TITLE_WEIGHT = 3  # a word in the title counts as three in the text
+TITLE_WEIGHT = 3  # a word in the title counts three times
 ABSENT = "keyphrases_absent.words"
-MAX_EXPANSIONS = 1_000  # words that a prefix may stand for
+MAX_EXPANSIONS = 1_000  # words that a prefix may match
 OURS = {
     "topic": "topics",
     "keyphrase": "keyphrase_keys",
@@ -25,17 +25,19 @@ NOTHING: Query = {"match_none": {}}
 
 
 def of_words(query: WordQuery) -> tuple[Query, bool]:
-    """The query, and whether its scores mean something."""
-    wanted = required_clauses(query)
+    """Return the query, and whether its hits have scores."""
+    requested = required_clauses(query)
     excluded = _excluded(query)
-    if not wanted:
+    if not requested:
         return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
-    parts: Query = {"must": wanted} if query.require_all else {"should": wanted, "minimum_should_match": 1}
+    parts: Query = (
+        {"must": requested} if query.require_all else {"should": requested, "minimum_should_match": 1}
+    )
     return {"bool": parts | ({"must_not": excluded} if excluded else {})}, True
 
 
 def without(query: WordQuery | None) -> list[Query]:
-    """What keeps out documents with a word that the query excludes; nothing when it excludes none."""
+    """Return queries that exclude documents with a negated word; empty when the query negates none."""
     excluded = _excluded(query) if query else []
     return [{"bool": {"must_not": excluded}}] if excluded else []
 
@@ -45,16 +47,16 @@ def _excluded(query: WordQuery) -> list[Query]:
 
 
 def required_clauses(query: WordQuery) -> list[Query]:
-    """One query for each clause that is not negated and has a letter or digit."""
-    wanted = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
-    return [_clause(clause, query.absent) for clause in wanted]
+    """Return one query per clause that is not negated and has a letter or digit."""
+    requested = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
+    return [_clause(clause, query.absent) for clause in requested]
 
 
 def _clause(clause: Clause, absent: float = 0.0) -> Query:
-    """A word is a phrase of one: the analyzer may find several in it, and then they must stand together.
+    """Translate a clause. A word is a phrase query: the analyzer may find several tokens in it, which must be adjacent.
 
     Args:
-        absent: Weight of absent keyphrases; 0 leaves them out.
+        absent: Weight of absent keyphrases; 0 excludes them.
     """
     parts: Query = {
         "query": bindable(clause.text),
@@ -71,7 +73,7 @@ def _clause(clause: Clause, absent: float = 0.0) -> Query:
 
 
 def of_filters(filters: Sequence[Filter]) -> list[Query]:
-    """Queries that must all hold. Conditions with ``=`` on one field are alternatives."""
+    """Return queries that must all match. Conditions with ``=`` on one field are alternatives."""
     alternatives: dict[str, list[Query]] = {}
     others = []
     for condition in filters:
@@ -86,7 +88,7 @@ def of_filters(filters: Sequence[Filter]) -> list[Query]:
 
 
 def field_of(name: str) -> str | None:
-    """The field of the index that a filter or facet means; None when there can be none of that name."""
+    """Return the index field of a filter or facet; None when no field can have that name."""
     if name in OURS:
         return OURS[name]
     return f"meta.{bindable(name)}" if searchable_name(name) else None
@@ -110,7 +112,7 @@ _RANGES = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 
 def _condition(condition: Filter, item: Any) -> Query:
-    """Documents with a value of the field equal to, below or above `item`.
+    """Match documents with a value of the field equal to, below or above `item`.
 
     A stored number compares as a number, everything else as text, whichever way the user wrote it.
     """
@@ -141,5 +143,5 @@ def _condition(condition: Filter, item: Any) -> Query:
 
 
 def _finite(number: float | int) -> float:
-    """JSON has no infinity; nothing that is stored lies beyond these."""
+    """Clip a number: JSON has no infinity, and no stored number exceeds these limits."""
     return max(-1.7e308, min(1.7e308, float(number)))

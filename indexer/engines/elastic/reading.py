@@ -1,38 +1,41 @@
-"""Rows in and out: sent, made visible, read by id and as streams over a point in time."""
+"""Sending, refreshing and reading rows: by id and as streams over a point in time; change marks; mentions."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from indexer.common import batches
+from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, require, send
-from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.errors import explained
-from indexer.engines.elastic.rows import Row, to_vector, usable
+from indexer.engines.elastic.cluster import Cluster, explained
+from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.rows import Choice, Row, to_vector, usable
 from indexer.errors import EngineUnavailable
-from indexer.records import Vector
+from indexer.records import MentionRow, Vector
 
 PAGE = 1_000
 IDS_AT_ONCE = 1_000
+DOCUMENTS_AT_ONCE = 250
+MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 KEEP_ALIVE = "5m"  # of a point in time; every page renews it
-NEVER_IN_SOURCE = [
-    "vector",
-    "centroid",
-]  # some servers leave vectors out of it: they are always asked for by name
+# Some servers leave vectors out of `_source`: they are always requested by field name.
+NEVER_IN_SOURCE = ["vector", "centroid"]
 
 
 class Freshness:
-    """Sends rows, and remembers in which indices there are some that a search does not see yet."""
+    """Sends rows, and tracks the indices with rows that searches do not see yet."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._stale: set[str] = set()
 
     def send(self, actions: Iterable[Action]) -> list[BulkFailure]:
-        """Carry out actions; returns what was refused."""
+        """Execute actions; returns the failures."""
         touched: set[str] = set()
 
         def noted() -> Iterator[Action]:
@@ -43,11 +46,11 @@ class Freshness:
         try:
             return send(self._cluster, noted())
         finally:
-            # Afterwards: a refresh that another thread asks for meanwhile comes too early for these rows.
+            # Afterwards: a concurrent refresh by another thread is too early for these rows.
             self._stale |= touched
 
     def must(self, actions: Iterable[Action]) -> None:
-        """Carry out actions that nothing should be wrong with; a row that is gone meanwhile needs none.
+        """Execute actions that should not fail; a row that was removed concurrently needs none.
 
         Raises:
             WriteRefused: The server refused some.
@@ -55,19 +58,19 @@ class Freshness:
         require(self.send(actions), self._cluster.where)
 
     def doubt(self, *indices: str) -> None:
-        """Take it that other processes have written to these, too."""
+        """Treat these indices as written to by other processes."""
         self._stale |= set(indices)
 
     def refresh_all(self, *indices: str) -> None:
-        """Make visible what anybody has written there."""
+        """Make the writes of all processes visible."""
         self._stale |= set(indices)
         self.refresh(*indices)
 
     def refresh(self, *indices: str) -> None:
-        """Make what this process has written visible to searches."""
+        """Make the writes of this process visible to searches."""
         stale = self._stale.intersection(indices)
         if stale:
-            self._stale -= stale  # before the request: rows written meanwhile count as stale again
+            self._stale -= stale  # before the request: rows written concurrently count as stale again
             try:
                 self._cluster.ask(self._cluster.client.indices.refresh, index=sorted(stale))
             except BaseException:
@@ -78,7 +81,7 @@ class Freshness:
 def by_id(
     cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str] | None = None
 ) -> dict[str, Row]:
-    """Rows by id, without vectors; as they are at this moment, whether a search sees them yet or not.
+    """Return rows by id without vectors, in their current state, whether searches see it or not.
 
     Args:
         fields: Only these; all when None.
@@ -92,7 +95,7 @@ def by_id(
 
 @dataclass(frozen=True)
 class Version:
-    """A row, and the state that it was in."""
+    """A row with its version."""
 
     row: Row
     guard: Guard
@@ -101,7 +104,7 @@ class Version:
 def versions_by_id(
     cluster: Cluster, index: str, ids: Sequence[str], fields: Sequence[str]
 ) -> dict[str, Version]:
-    """Rows by id with what guards their update."""
+    """Return rows by id with the versions that guard their update."""
     found: dict[str, Version] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
         hits = cluster.tried(partial(_hits_by_id, cluster, index, some, fields))
@@ -118,13 +121,13 @@ def _hits_by_id(cluster: Cluster, index: str, ids: Sequence[str], fields: Sequen
         source_excludes=NEVER_IN_SOURCE,
     )
     for row in answer["docs"]:
-        if row.get("error"):  # a shard is on its way from one server to another, or the index is gone
+        if row.get("error"):  # a shard is being moved, or the index was removed
             raise explained(cluster.where, 503, row)
     return [row for row in answer["docs"] if row["found"]]
 
 
 def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str, Vector]:
-    """Vectors of rows that a search sees."""
+    """Return the vectors of rows that searches see."""
     found: dict[str, Vector] = {}
     for some in batches(usable(ids), IDS_AT_ONCE):
         answer = cluster.search(
@@ -143,7 +146,7 @@ def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str,
 
 
 def vector_of(hit: Row, field: str = "vector") -> Vector | None:
-    """The vector of a hit that it was asked for."""
+    """Return the requested vector of a hit."""
     numbers = hit.get("fields", {}).get(field)
     return to_vector(numbers) if numbers else None
 
@@ -159,15 +162,15 @@ def stream(
     guards: bool = False,
     page: int = PAGE,
 ) -> Generator[Row, None, None]:
-    """All hits in order, as they were when the stream began, however long it is read.
+    """Iterate over all hits in order, as of the beginning of the stream.
 
-    When the server is restarted meanwhile and we are patient, the rest comes as it is after that.
+    When the server restarts inside `Cluster.retrying`, the rest is read as of the restart.
 
     Args:
         sort: Fields, ascending, which differ for any two rows; or `_score`, the highest first.
         fields: Of the rows; all when None.
-        vector: Name of the vector field, when it is wanted.
-        guards: Hits tell which state of the row was read; see `guard_of`.
+        vector: Name of the vector field to read, if any.
+        guards: Read the versions of the rows; see `guard_of`.
     """
 
     def snapshot() -> str:
@@ -190,7 +193,7 @@ def stream(
                     track_total_hits=False,
                 )
             except EngineUnavailable as error:
-                if not (cluster.is_patient and error.facts.get("forgotten")):
+                if not (cluster.retries and error.facts.get("forgotten")):
                     raise
                 opened = snapshot()
                 continue
@@ -209,3 +212,118 @@ def _source(fields: Sequence[str] | None) -> Any:
     if fields is None:
         return {"excludes": NEVER_IN_SOURCE}
     return {"includes": list(fields)} if fields else False
+
+
+# -- change marks --------------------------------------------------------------------------------------------
+
+
+class ChangeMarks:
+    """The change marks of one collection.
+
+    A change mark is a row for each phrase whose phrase row is out of date. A phrase may be marked again after its
+    mentions were read and before its row is written. That mark must stay, so `clear` removes only the version that was
+    there when the mentions were read.
+    """
+
+    def __init__(self, cluster: Cluster, names: Names, fresh: Freshness) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._fresh = fresh
+        self._noted: dict[str, Guard | None] = {}  # phrase ► its mark before its mentions were read
+
+    def note(self, phrases: Iterable[str]) -> None:
+        """Note the marks of phrases whose mentions are about to be read."""
+        wanted = list(phrases)
+        found = versions_by_id(self._cluster, self._names.changes, wanted, ["phrase_id"])
+        self._remember({phrase: found[phrase].guard if phrase in found else None for phrase in wanted})
+
+    def noted_before(self, groups: Iterable[list[MentionRow]]) -> Iterator[list[MentionRow]]:
+        """Iterate over groups of mentions in order of phrase, after the marks of all phrases were read."""
+        everything: dict[str, Any] = {"match_all": {}}
+        hits = stream(
+            self._cluster, self._names.changes, everything, sort=["phrase_id"], fields=[], guards=True
+        )
+        with closing(hits):
+            mark = next(hits, None)
+            for group in groups:
+                phrase = group[0].phrase_id
+                while mark is not None and mark["_id"] < phrase:
+                    mark = next(hits, None)
+                self._remember({phrase: guard_of(mark) if mark and mark["_id"] == phrase else None})
+                yield group
+
+    def clear(self, phrases: Iterable[str]) -> None:
+        """Remove the marks of phrases whose rows were written or removed.
+
+        The mark of a phrase whose mentions were not read is removed in any version.
+        """
+        actions = []
+        for phrase in phrases:
+            guard = self._noted.get(phrase)
+            if guard or phrase not in self._noted:
+                actions.append(Action("delete", self._names.changes, phrase, guard=guard))
+            self._noted.pop(phrase, None)
+        failures = self._fresh.send(actions)
+        require([failure for failure in failures if not failure.conflict], self._cluster.where)
+
+    def _remember(self, marks: Mapping[str, Guard | None]) -> None:
+        self._noted |= marks
+        for phrase in list(self._noted)[: max(0, len(self._noted) - MAX_NOTED)]:
+            del self._noted[phrase]
+
+
+# -- mentions ------------------------------------------------------------------------------------------------
+
+
+def mentions_of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) -> list[MentionRow]:
+    """Return mention rows by document in the order given, then by score."""
+    found: dict[str, list[MentionRow]] = {}
+    for some in batches(rows.usable(ids), DOCUMENTS_AT_ONCE):
+        query = {"terms": {"document_id": some}}
+        hits = stream(cluster, names.mentions, query, sort=["document_id", "phrase_id"], vector="vector")
+        for row in join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)):
+            found.setdefault(row.document_id, []).append(row)
+    for group in found.values():
+        group.sort(key=lambda row: (-row.score, row.phrase_id))
+    return [row for id_ in ids for row in found.get(id_, [])]
+
+
+def mentions_by_phrase(
+    cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int
+) -> Iterator[list[MentionRow]]:
+    """Iterate over groups by phrase id (all with None); at most `limit` rows of each carry their vector."""
+    query: dict[str, Any] = {"match_all": {}} if ids is None else {"terms": {"phrase_id": list(ids)}}
+    hits = stream(
+        cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vector="vector"
+    )
+    found = join_mentions(cluster, names, _limited(hits, limit))
+    for _, group in groupby(found, key=lambda row: row.phrase_id):
+        yield list(group)
+
+
+def _limited(hits: Iterable[Row], limit: int) -> Iterator[tuple[Row, Vector | None]]:
+    """Iterate over hits with vectors, for the first `limit` of each phrase only."""
+    last, count = None, 0
+    for hit in hits:
+        phrase = hit["_source"]["phrase_id"]
+        count = count + 1 if phrase == last else 1
+        last = phrase
+        yield hit, vector_of(hit) if count <= limit else None
+
+
+def join_mentions(
+    cluster: Cluster, names: Names, hits: Iterable[tuple[Row, Vector | None]]
+) -> Iterator[MentionRow]:
+    """Iterate over the rows of mentions that their documents name."""
+    for some in batches(hits, PAGE):
+        choices = _choices(cluster, names, (hit["_source"]["document_id"] for hit, _ in some))
+        for hit, vector in some:
+            row = hit["_source"]
+            choice = choices.get(row["document_id"])
+            if choice and row["phrase_id"] in choice.topics:
+                yield rows.to_mention(row, choice, vector)
+
+
+def _choices(cluster: Cluster, names: Names, documents: Iterable[str]) -> dict[str, Choice]:
+    found = by_id(cluster, names.documents, list(documents), rows.CHOICE_FIELDS)
+    return {id_: rows.to_choice(row) for id_, row in found.items()}

@@ -1,4 +1,4 @@
-"""Records ► rows of the indices and back. Only this file and mappings/ know how a record is laid out."""
+"""Records ► rows of the indices and back. Only this file and mappings/ define the layout of a record."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NO_VECTOR = np.empty(0, np.float32)
 
 
 def unstorable_document(document: Document) -> str:
-    """Why a document cannot be stored; empty when it can."""
+    """Return the reason that a document cannot be stored; empty when it can."""
     reason = unstorable(document)
     if not reason and len(document.id.encode()) > MAX_ID_LENGTH:
         reason = f"the id has {len(document.id.encode()):,} bytes, more than {MAX_ID_LENGTH}"
@@ -60,7 +60,7 @@ def unstorable_document(document: Document) -> str:
 
 
 def of_document(document: Document) -> Row:
-    """A document that has not been mined."""
+    """Return the row of a document that has not been mined."""
     title, text, nuls = without_nuls(document.title, document.text)
     row = {
         "id": document.id,
@@ -80,7 +80,7 @@ def to_document(row: Mapping[str, Any]) -> Document:
 
 
 def to_stored(row: Mapping[str, Any], vector: Vector | None) -> StoredDocument:
-    """A document with what was mined from it, if it was."""
+    """Return a document with its mined data, if any."""
     return StoredDocument(
         to_document(row),
         tuple(
@@ -95,10 +95,10 @@ def to_stored(row: Mapping[str, Any], vector: Vector | None) -> StoredDocument:
 
 
 def _values(meta: Mapping[str, MetaValue]) -> Row:
-    """The user's fields as they are searched: all as text, numbers as numbers too, dates as dates too.
+    """Return the searchable user fields: all as text, numbers also as numbers, dates also as dates.
 
-    Each of these objects has fields of one type only, so no document is ever refused because an earlier one had
-    another type there.
+    Each of these objects has fields of one type only, so no document is refused because an earlier one had another
+    type.
     """
     texts: Row = {}
     numbers: Row = {}
@@ -120,7 +120,7 @@ def _values(meta: Mapping[str, MetaValue]) -> Row:
 
 
 def searchable_name(field: str) -> bool:
-    """Whether the server can have a field of this name; others are kept, but neither filtered by nor counted."""
+    """Return whether the server can have a field of this name; others are stored, but neither filtered nor counted."""
     return bool(field.strip())
 
 
@@ -129,11 +129,11 @@ def _one_or_many(items: Iterable[Any]) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-# -- what was mined ------------------------------------------------------------------------------------------
+# -- mined data ------------------------------------------------------------------------------------------
 
 
 def of_mined(row: MinedDocument, labels: Mapping[str, str]) -> Row:
-    """The fields that mining adds to a document."""
+    """Return the fields that mining adds to a document."""
     return {
         **of_choice(row, labels),
         "phrase_ids": [mention.phrase_id for mention in row.mentions],
@@ -145,7 +145,7 @@ def of_mined(row: MinedDocument, labels: Mapping[str, str]) -> Row:
 
 
 def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row:
-    """Keyphrases and topics of a document."""
+    """Return keyphrases and topics of a document."""
     topics = [topic.topic_id for topic in row.topics]
     return {
         "keyphrases": list(dict.fromkeys(k.text for k in row.keyphrases if k.present)),
@@ -163,12 +163,12 @@ def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row
 
 
 def label_list(topics: Sequence[str], labels: Mapping[str, str]) -> list[str]:
-    """Readable names of topics; of those that have none yet, nothing."""
+    """Return the labels of topics; topics without a label are skipped."""
     return [labels[topic] for topic in topics if labels.get(topic)]
 
 
 def keyphrase_keys(texts: Iterable[str]) -> list[str]:
-    """Keyphrases as they are compared: without case."""
+    """Return keyphrases as they are compared: case-folded."""
     keys = dict.fromkeys(text.casefold() for text in texts)
     return [key for key in keys if len(key) <= MAX_VALUE_LENGTH]
 
@@ -177,16 +177,16 @@ def keyphrase_keys(texts: Iterable[str]) -> list[str]:
 
 
 def mention_id(document_id: str, phrase_id: str) -> str:
-    """A hash of both, because ids of documents may be as long as an id can be."""
+    """Return a hash of both ids, because document ids may have the maximum length."""
     return blake2b(f"{document_id}\0{phrase_id}".encode(), digest_size=16).hexdigest()
 
 
 def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any]) -> Row:
-    """A mention. Its topic, and whether it is a keyphrase, stand on its document: see `Choice`.
+    """Return the row of a mention. Its document stores its topic, and whether it is a keyphrase: see `Choice`.
 
     Args:
-        document: The document's stored row; its `meta` and `numbers` are taken over, so that a filter on them is a part
-            of a vector search.
+        document: The document's stored row; its `meta` and `numbers` are copied, so that they can filter a vector
+            search.
     """
     return {
         "document_id": mention.document_id,
@@ -206,13 +206,13 @@ def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any]) ->
 
 @dataclass(frozen=True)
 class Choice:
-    """What a document says of its mentions.
+    """Topics and keyphrases among a document's mentions.
 
-    It stands there and not on the mentions, because it changes with every fit of topics, and a row with a vector is
-    dear to write again. A mention that its document does not name is left over from a killed writer, and does not count.
+    The document stores them, not the mentions, because they change with every fit of topics, and rows with a vector are
+    expensive to rewrite. A mention that its document does not name was left by a killed writer, and is ignored.
     """
 
-    topics: Mapping[str, str | None]  # phrase id ► topic id, of all mentions that there are
+    topics: Mapping[str, str | None]  # phrase id ► topic id, of all mentions
     keyphrases: frozenset[str]  # phrase ids
 
 
@@ -220,7 +220,7 @@ CHOICE_FIELDS = ["phrase_ids", "mention_topics", "keyphrase_rows.phrase_id"]
 
 
 def to_choice(row: Mapping[str, Any]) -> Choice:
-    """From a document's row, or its `CHOICE_FIELDS`."""
+    """Read a choice from a document's row, or its `CHOICE_FIELDS`."""
     topics = dict(zip(row.get("phrase_ids", ()), row.get("mention_topics", ()), strict=True))
     return Choice(topics, frozenset(keyphrase["phrase_id"] for keyphrase in row.get("keyphrase_rows", ())))
 
@@ -241,7 +241,7 @@ def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) ->
 
 
 def chance(document_id: str) -> str:
-    """An order of documents that depends on nothing but their ids."""
+    """Return a sort key of documents that depends on their ids only."""
     return blake2b(document_id.encode(), digest_size=8).hexdigest()
 
 
@@ -285,7 +285,7 @@ def to_topic(row: Mapping[str, Any], centroid: Vector) -> Topic:
     return Topic(row["id"], row["label"], tuple(row["phrases"]), row["size"], centroid, row["named_by_hand"])
 
 
-# -- places and vectors --------------------------------------------------------------------------------------
+# -- offsets and vectors --------------------------------------------------------------------------------------
 
 
 def _flat(places: Sequence[Place]) -> list[list[Any]]:
@@ -297,7 +297,7 @@ def _places(rows: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
 
 
 def bad_vector(vector: Vector, dims: int) -> str:
-    """Why a vector cannot be stored or searched with; empty when it can."""
+    """Return the reason that a vector cannot be stored or searched; empty when it can."""
     if vector.shape != (dims,):
         return f"a vector has {vector.size} numbers, the collection has {dims}"
     if not np.isfinite(vector).all():
@@ -311,18 +311,18 @@ def of_vector(vector: Vector) -> list[float]:
 
 
 def to_vector(numbers: Sequence[float]) -> Vector:
-    """As stored, and of unit length again: float32 [dims]."""
+    """Return a stored vector, scaled to unit length again: float32 [dims]."""
     vector: NDArray[np.float64] = np.asarray(numbers, np.float64)
     length = float(np.linalg.norm(vector))
     return np.asarray(vector / (length or 1.0), np.float32)
 
 
 def usable(ids: Iterable[str]) -> list[str]:
-    """The different ones of these ids under which something can be stored."""
-    wanted = dict.fromkeys(ids)
-    return [id_ for id_ in wanted if id_ and not unencodable(id_) and len(id_.encode()) <= MAX_ID_LENGTH]
+    """Return the distinct ids, without those that cannot be stored."""
+    requested = dict.fromkeys(ids)
+    return [id_ for id_ in requested if id_ and not unencodable(id_) and len(id_.encode()) <= MAX_ID_LENGTH]
 
 
 def compared(value: Value) -> str:
-    """The text of a value as it is asked for."""
+    """Return the text of a value for a query."""
     return bindable(value.text)

@@ -1,7 +1,7 @@
-"""Searches: rankings by words and by vector, counts, marked pieces of text, nearest rows. Free licence only.
+"""Searches: rankings by words and by vector, counts, highlights, nearest rows. The free licence is enough.
 
-Each answer comes from one request; several searches share one. What the server cannot fuse without a licence is fused
-in `indexer.search.search`.
+Each answer takes one request; several searches share one. `indexer.search.search` fuses rankings, which the server does
+only with a licence.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 from indexer.common import batches
@@ -27,30 +29,32 @@ from indexer.engines.base import (
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import IndexState, Names
-from indexer.engines.elastic.reading import NEVER_IN_SOURCE, stream, vector_of
-from indexer.engines.fragments import marks_in, pieces, worth
+from indexer.engines.elastic.reading import NEVER_IN_SOURCE, PAGE, join_mentions, stream, vector_of
+from indexer.engines.elastic.rows import Row
+from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
 from indexer.engines.values import restored
 from indexer.errors import MappingMismatch
-from indexer.records import PhraseRow, Vector
+from indexer.records import MentionRow, PhraseRow, Vector
 
-DEEPEST = 10_000  # hits of one search, and candidates of one vector search: the server's own limits
-CANDIDATES = 200  # rows that a vector search looks at, at least, per shard
-OVERSAMPLE = {
-    "int8_hnsw": 2.0,
-    "bbq_hnsw": 3.0,
-    "int8_flat": 2.0,
-}  # of which the best are scored in full precision
-SPELT = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► as people read it
-MAX_TOPICS = 1_000  # of a part; 65,536 numbers are all that one answer may hold
-MIN_SIGNIFICANT = 100  # special keyphrases that are asked for, at least
-MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing behind them
+DEEPEST = 10_000  # hits of one search, and candidates of one vector search: limits of the server
+CANDIDATES = 200  # minimum candidates of a vector search per shard
+# Candidates that are scored again in full precision, relative to the limit.
+OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
+SPELLING = {
+    "keyphrase": "keyphrases",
+    "absent_keyphrase": "keyphrases_absent",
+}  # facet ► field as spelled
+MAX_TOPICS = 1_000  # of a part; one answer holds at most 65,536 numbers
+MIN_SIGNIFICANT = 100  # minimum number of significant keyphrases to request
+MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing after them
+MAX_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 Query = dict[str, Any]
 
 
 def search(
-    cluster: Cluster, names: Names, request: SearchRequest, dims: int, standing: IndexState
+    cluster: Cluster, names: Names, request: SearchRequest, dims: int, state: IndexState
 ) -> SearchAnswer:
     conditions = queries.of_filters(request.filters)
     limit = max(0, min(request.limit, DEEPEST))
@@ -77,7 +81,7 @@ def search(
         having = {"bool": {"filter": [*allowed, {"exists": {"field": "vector"}}]}}
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
         if nearest:
-            near = _nearest(request.vector, nearest, allowed, standing.vector_index)
+            near = _nearest(request.vector, nearest, allowed, state.vector_index)
             searches.append((names.documents, {**near, "_source": False}))
     answers = cluster.search_many(searches)
     words = meaning = None
@@ -88,7 +92,7 @@ def search(
         counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
-        hits = standing.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
+        hits = state.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
         best = [(-cosine(hit), hit["_id"]) for hit in hits]
         best.sort()
         meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
@@ -106,45 +110,47 @@ def _by_words(hits: Query, scored: bool) -> Ranking:
 def scan(
     cluster: Cluster, names: Names, words: WordQuery | None, filters: Sequence[Filter]
 ) -> Iterator[tuple[str, float]]:
-    """All documents that match, page by page over one point in time."""
+    """Iterate over all matching documents, in pages over one point in time."""
     query, scored = queries.of_words(words) if words else ({"match_all": {}}, False)
-    wanted = {"bool": {"must": [query], "filter": queries.of_filters(filters)}}
+    requested = {"bool": {"must": [query], "filter": queries.of_filters(filters)}}
     sort = ["_score", "id"] if scored else ["id"]
-    for hit in stream(cluster, names.documents, wanted, sort=sort, fields=[], page=DEEPEST):
+    for hit in stream(cluster, names.documents, requested, sort=sort, fields=[], page=DEEPEST):
         yield hit["_id"], float(hit["_score"]) if scored else 0.0
 
 
-def special(
+def significant_keyphrases(
     cluster: Cluster, names: Names, filters: Sequence[Filter], limit: int
 ) -> list[SignificantKeyphrase]:
-    """Keyphrases that are more frequent among the mined documents under the filters than among all."""
+    """Return keyphrases that are more frequent in the mined documents under the filters than in all."""
     if limit <= 0:
         return []
     mined = {"exists": {"field": "bundle"}}
-    telling = {
+    terms = {
         "field": "keyphrase_keys",
-        "size": max(limit, MIN_SIGNIFICANT),  # the server does not say in which order equal ones come
+        "size": max(limit, MIN_SIGNIFICANT),  # the server does not define the order of ties
         "min_doc_count": MIN_DOCUMENTS,
         "jlh": {},
-        "background_filter": mined,  # without it, nested and removed rows would count
+        "background_filter": mined,  # otherwise nested and removed rows would count
     }
     answer = cluster.search(
         index=names.documents,
         query={"bool": {"filter": [*queries.of_filters(filters), mined]}},
         size=0,
-        aggs={"special": {"significant_terms": telling}},
+        aggs={"significant": {"significant_terms": terms}},
         track_total_hits=False,
-    )["aggregations"]["special"]
+    )["aggregations"]["significant"]
     ranked = sorted(answer["buckets"], key=lambda b: (-b["score"], -b["doc_count"], b["key"]))[:limit]
-    spelt = _spelt(cluster, names, [bucket["key"] for bucket in ranked])
+    spelling = _spellings(cluster, names, [bucket["key"] for bucket in ranked])
     return [
-        SignificantKeyphrase(spelt[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"])
+        SignificantKeyphrase(
+            spelling[bucket["key"]], bucket["doc_count"], bucket["bg_count"], bucket["score"]
+        )
         for bucket in ranked
     ]
 
 
 def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
-    """How many documents there are in each part, and how many of them have each topic."""
+    """Count the documents of each part, and how many of them have each topic."""
     if not parts:
         return []
     conditions = [{"bool": {"filter": queries.of_filters(filters)}} for filters in parts]
@@ -161,12 +167,12 @@ def count_topics(cluster: Cluster, names: Names, parts: Sequence[tuple[Filter, .
     ]
 
 
-def _spelt(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str]:
-    """How keyphrases are spelt in a document that has them."""
+def _spellings(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str]:
+    """Map case-folded keyphrases to their spelling in a document."""
     body = {"size": 1, "sort": ["_doc"], "_source": ["keyphrases"], "track_total_hits": False}
-    asked = [(names.documents, {**body, "query": {"term": {"keyphrase_keys": key}}}) for key in keys]
+    requests = [(names.documents, {**body, "query": {"term": {"keyphrase_keys": key}}}) for key in keys]
     found: dict[str, str] = {}
-    for key, answer in zip(keys, cluster.search_many(asked) if asked else [], strict=True):
+    for key, answer in zip(keys, cluster.search_many(requests) if requests else [], strict=True):
         texts = [text for hit in answer["hits"]["hits"] for text in hit["_source"]["keyphrases"]]
         found[key] = next((text for text in texts if text.casefold() == key), key)
     return found
@@ -176,33 +182,33 @@ def _spelt(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str, str
 
 
 def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_index: str) -> Query:
-    """A search for the nearest rows. Filters are a part of it: they never cost hits.
+    """Return a search for the nearest rows. Filters apply during the search, so they never cost hits.
 
-    The graph is walked over rounded vectors, whose cosines are off by up to 0.05; the best of them are scored
-    again over the full ones.
+    The graph holds quantized vectors, whose cosines have errors up to 0.05; the best are scored again with the full
+    vectors.
     """
-    wanted = min(limit, DEEPEST)
+    requested = min(limit, DEEPEST)
     knn: Query = {
         "field": "vector",
         "query_vector": rows.of_vector(vector),
-        "k": wanted,
-        "num_candidates": min(DEEPEST, max(2 * wanted, CANDIDATES)),
+        "k": requested,
+        "num_candidates": min(DEEPEST, max(2 * requested, CANDIDATES)),
         "rescore_vector": {"oversample": OVERSAMPLE[vector_index]},
     }
     if conditions:
         knn["filter"] = list(conditions)
-    return {"knn": knn, "size": wanted, "track_total_hits": False}
+    return {"knn": knn, "size": requested, "track_total_hits": False}
 
 
 def cosine(hit: Query) -> float:
-    """The server gives (1 + cosine) / 2, so that no score is negative."""
+    """Return the cosine of a hit: the server's score is (1 + cosine) / 2, so that none is negative."""
     return 2.0 * float(hit["_score"]) - 1.0
 
 
 def of_topic(
-    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, standing: IndexState
+    cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, state: IndexState
 ) -> Ranking:
-    """Documents that stand for a topic."""
+    """Return representative documents of a topic."""
     named = {"term": {"topic_weights.topic": topic_id}}
 
     def weighing(*weights: Query) -> Query:
@@ -212,12 +218,12 @@ def of_topic(
     total = int(cluster.search_many([(names.documents, counting)])[0]["hits"]["total"]["value"])
     best: list[tuple[float, str]] = []
     for bound in ("gte", "lt"):
-        wanted = min(limit, total) - len(best)
-        if wanted > 0:
+        requested = min(limit, total) - len(best)
+        if requested > 0:
             condition = weighing({"range": {"topic_weights.weight": {bound: MOSTLY}}})
-            near = _nearest(centroid, wanted, [condition], standing.vector_index)
+            near = _nearest(centroid, requested, [condition], state.vector_index)
             answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
-            hits = standing.same(names.documents, answer["hits"]["hits"])
+            hits = state.same(names.documents, answer["hits"]["hits"])
             best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
     return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
@@ -232,9 +238,9 @@ def checked(vector: Vector, dims: int) -> None:
 
 
 def nearest_phrases(
-    cluster: Cluster, names: Names, vector: Vector, limit: int, standing: IndexState
+    cluster: Cluster, names: Names, vector: Vector, limit: int, state: IndexState
 ) -> list[tuple[PhraseRow, float]]:
-    hits = near_rows(cluster, names.phrases, vector, limit, [], standing)
+    hits = near_rows(cluster, names.phrases, vector, limit, [], state)
     found = [
         (rows.to_phrase(hit["_source"], near), cosine(hit))
         for hit in hits
@@ -249,40 +255,88 @@ def near_rows(
     vector: Vector,
     limit: int,
     conditions: Sequence[Query],
-    standing: IndexState,
+    state: IndexState,
     *,
     vectors: bool = True,
 ) -> list[Query]:
-    """The nearest rows of an index as the server gives them."""
+    """Return the nearest rows of an index as hits."""
     if limit <= 0:
         return []
-    body = _nearest(vector, limit, conditions, standing.vector_index) | {
+    body = _nearest(vector, limit, conditions, state.vector_index) | {
         "_source": {"excludes": NEVER_IN_SOURCE}
     }
     if vectors:
         body["fields"] = ["vector"]
-    return standing.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
+    return state.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
+
+
+def nearest_mentions(
+    cluster: Cluster,
+    names: Names,
+    vector: Vector,
+    limit: int,
+    filters: Sequence[Filter],
+    state: IndexState,
+) -> list[tuple[MentionRow, float]]:
+    """Return mention rows by cosine. Filters on user fields apply directly, those on topics and keyphrases by the ids of
+    their documents."""
+    own = [condition for condition in filters if condition.field not in queries.OURS]
+    of_document = [condition for condition in filters if condition.field in queries.OURS]
+    conditions = queries.of_filters(own)
+    if of_document:
+        ids = _under(cluster, names, filters)
+        if len(ids) > MAX_JOINED:
+            # With so many passing documents, enough of the nearest rows are theirs.
+            near = near_rows(cluster, names.mentions, vector, DEEPEST, conditions, state, vectors=False)
+            ids = _passing(cluster, names, near, filters, limit)
+        conditions = [*conditions, {"terms": {"document_id": ids}}]
+    hits = near_rows(cluster, names.mentions, vector, limit, conditions, state)
+    scores = {(hit["_source"]["document_id"], hit["_source"]["phrase_id"]): cosine(hit) for hit in hits}
+    found = list(join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)))
+    ranked = [(row, scores[row.document_id, row.phrase_id]) for row in found]
+    return sorted(ranked, key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id))
+
+
+def _under(cluster: Cluster, names: Names, filters: Sequence[Filter]) -> list[str]:
+    """Return the ids of documents that pass the filters, at most `MAX_JOINED` + 1."""
+    query = {"bool": {"filter": queries.of_filters(filters)}}
+    with closing(stream(cluster, names.documents, query, sort=["id"], fields=[], page=DEEPEST)) as hits:
+        return [hit["_id"] for hit in islice(hits, MAX_JOINED + 1)]
+
+
+def _passing(
+    cluster: Cluster, names: Names, hits: Sequence[Row], filters: Sequence[Filter], limit: int
+) -> list[str]:
+    """Return documents of the nearest rows that pass the filters; enough for `limit` rows, if they exist."""
+    passing: list[str] = []
+    for some in batches(dict.fromkeys(hit["_source"]["document_id"] for hit in hits), PAGE):
+        query = {"bool": {"filter": [*queries.of_filters(filters), {"ids": {"values": some}}]}}
+        found = cluster.search(index=names.documents, query=query, size=len(some), source=False)
+        passing += [hit["_id"] for hit in found["hits"]["hits"]]
+        if len(passing) >= limit:
+            break
+    return passing
 
 
 # -- counts --------------------------------------------------------------------------------------------------
 
 
 def _counts(fields: Sequence[str], size: int) -> Query:
-    """Aggregations; they count all matches. Most frequent first, equal counts by value."""
-    asked: Query = {}
+    """Return aggregations, which count all matches. Most frequent first, ties by value."""
+    requests: Query = {}
     for number, name in enumerate(fields):
         field = queries.field_of(name)
         if field is None or size <= 0:
             continue
         order = [{"_count": "desc"}, {"_key": "asc"}]
         counts: Query = {"terms": {"field": field, "size": size, "order": order}}
-        if name in SPELT:
-            # Counted without case; a document that has it shows how it is spelt.
+        if name in SPELLING:
+            # Counted case-folded; one document provides the spelling.
             counts["terms"]["collect_mode"] = "breadth_first"
-            spelt = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": [SPELT[name]]}}
-            counts["aggs"] = {"spelt": spelt}
-        asked[str(number)] = counts
-    return asked
+            spelling = {"top_hits": {"size": 1, "sort": ["_doc"], "_source": [SPELLING[name]]}}
+            counts["aggs"] = {"spelling": spelling}
+        requests[str(number)] = counts
+    return requests
 
 
 def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple[tuple[str, int], ...]]:
@@ -298,8 +352,8 @@ def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple
 
 def _shown(bucket: Query) -> str:
     key = str(bucket["key"])
-    if "spelt" in bucket:
-        for texts in bucket["spelt"]["hits"]["hits"][0]["_source"].values():
+    if "spelling" in bucket:
+        for texts in bucket["spelling"]["hits"]["hits"][0]["_source"].values():
             for text in [texts] if isinstance(texts, str) else texts:
                 if key in (text.casefold(), text.lower()):
                     return str(text)
@@ -307,7 +361,7 @@ def _shown(bucket: Query) -> str:
 
 
 def _by_size(text: str) -> tuple[bool, float, str]:
-    """Numbers by size and before texts."""
+    """Sort numbers by size and before texts."""
     number = float(text) if NUMBER.fullmatch(text) else None
     return number is None, number or 0.0, text
 
@@ -318,14 +372,14 @@ def _by_size(text: str) -> tuple[bool, float, str]:
 def highlights(
     cluster: Cluster, names: Names, query: WordQuery, ids: Sequence[str], limit: int
 ) -> Mapping[str, tuple[Fragment, ...]]:
-    """Fragments of each document in which a wanted clause stands, at most `limit` each, best first.
+    """Return fragments of each document that matches a required clause, at most `limit` each, best first.
 
-    The server marks the words in whole fields; where to cut is decided here, as for every engine.
+    The server marks the words in whole fields; `fragments_around` cuts the excerpts, as for every engine.
     """
-    wanted = queries.required_clauses(query)
-    if not wanted or limit <= 0:
+    requested = queries.required_clauses(query)
+    if not requested or limit <= 0:
         return {}
-    seal = secrets.token_hex(8)  # stands in no text
+    seal = secrets.token_hex(8)  # occurs in no text
     opening, closing = f"<{seal}>", f"</{seal}>"
     found: dict[str, tuple[Fragment, ...]] = {}
     for some in batches(rows.usable(ids), 500):
@@ -335,7 +389,7 @@ def highlights(
             size=len(some),
             source={"includes": ["title", "text", "nuls"]},
             highlight={
-                "highlight_query": {"bool": {"should": wanted}},
+                "highlight_query": {"bool": {"should": requested}},
                 "number_of_fragments": 0,
                 "max_analyzed_offset": MARKED_CHARACTERS,
                 "pre_tags": [opening],
@@ -354,9 +408,9 @@ def _marked(hit: Query, opening: str, closing: str) -> list[Fragment]:
     row = hit["_source"]
     texts = restored(row["title"], row["text"], row.get("nuls"))
     found = [
-        piece
+        fragment
         for field, original in zip(("title", "text"), texts, strict=True)
         for marked in hit.get("highlight", {}).get(field, [])
-        for piece in pieces(field, original, marks_in(marked, opening, closing))
+        for fragment in fragments_around(field, original, marked_ranges(marked, opening, closing))
     ]
-    return sorted(found, key=worth)
+    return sorted(found, key=fragment_rank)

@@ -1,8 +1,7 @@
-"""The documents of somebody else's index: read at one point in time, and written to only as long as they are the same.
+"""The documents of a user's index: read at one point in time, and written only in the version that was read.
 
-Nothing of theirs is ever overwritten: our object goes in as a partial update that carries which state of the document was
-read. When somebody has written since, the server refuses it, and the document is read again; when somebody has deleted
-it, it stays deleted.
+Nothing of the user's is overwritten: our object is a partial update that carries the version of the document. After a
+concurrent write the server refuses it, and the document is read again; a deleted document stays deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from indexer.common import batches
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, send
-from indexer.engines.elastic.errors import explained
+from indexer.engines.elastic.cluster import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
 from indexer.engines.elastic.rows import Row, of_vector
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
@@ -26,20 +25,20 @@ from indexer.records import Document, StoredDocument
 
 PAGE = 250  # documents read at once
 IDS_PAGE = 10_000
-SLICES = 4  # of an index with as many shards, read beside each other
+SLICES = 4  # read concurrently, at most one per shard
 GAP = "\n\n"  # between several texts of a document
-SHOWS_VECTORS = (9, 2)  # from this version on a server leaves vectors out of _source unless asked
+SHOWS_VECTORS = (9, 2)  # from this version on a server omits vectors from _source by default
 
-Places = Mapping[str, str | None]  # id ► routing
+Routings = Mapping[str, str | None]  # by document id
 
 
 @dataclass(frozen=True)
 class Enrichments:
-    """How far an index has been written to.
+    """State of an index, to find later writes.
 
     Attributes:
-        numbers: Shard ► the number of its last write.
-        deletions: How many there were since the server was started.
+        numbers: Shard ► sequence number of its last write.
+        deletions: Number of deletions since the server started.
     """
 
     numbers: Mapping[str, int]
@@ -48,11 +47,11 @@ class Enrichments:
 
 @dataclass(frozen=True)
 class UserRow:
-    """A document of somebody else's, in the state that `guard` names.
+    """A document of a user's index, in the version of `guard`.
 
     Attributes:
-        document: What is mined; None when there is no text, an error when it cannot be used.
-        ours: What we wrote to it before, without the vector; None when we did not.
+        document: The document to mine; None when there is no text, an error when it is invalid.
+        ours: Our object in it, without the vector; None when there is none.
     """
 
     id: str
@@ -63,14 +62,14 @@ class UserRow:
 
     @property
     def up_to_date(self) -> bool:
-        """What we wrote was mined from the text that is there."""
+        """Return whether our object was mined from the current text."""
         found = self.document.content_hash if isinstance(self.document, Document) else ""
         return bool((self.ours or {}).get("hash", "") == found)
 
 
 @dataclass(frozen=True)
 class UserDocuments:
-    """The documents of one index, as `options` say what is read and written."""
+    """The documents of one index; `options` name the fields that are read and written."""
 
     index: UserIndex
     options: EnrichOptions
@@ -79,39 +78,39 @@ class UserDocuments:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Make everything visible that was written before."""
+        """Make all writes visible to searches."""
         client = self.index.cluster.client.indices
         self.index.cluster.ask(client.refresh, index=self.index.name)
 
     def count(self) -> int:
-        """How many documents a search sees."""
+        """Count the documents that searches see."""
         return int(self.index.cluster.ask(self.index.cluster.client.count, index=self.index.name)["count"])
 
     def scan(self, page: int = PAGE) -> Iterator[list[UserRow]]:
-        """All documents as they are when the scan begins, in pages of no order.
+        """Iterate over all documents as of the beginning of the scan, in unordered pages.
 
-        When the server is restarted meanwhile and we are patient, it begins anew, and gives some a second time.
+        When the server restarts inside `Cluster.retrying`, the scan starts again and repeats some documents.
         """
         slices = min(self.index.shards, SLICES)
         for hits in self._pages({"match_all": {}}, self._wanted(), page=page, slices=slices):
             yield [self._row(hit) for hit in hits]
 
     def ids(self) -> Iterator[str]:
-        """Ids of all documents."""
+        """Iterate over the ids of all documents."""
         for hits in self._pages({"match_all": {}}, False, page=IDS_PAGE):
             yield from (hit["_id"] for hit in hits)
 
-    def read(self, places: Places) -> list[UserRow]:
-        """These documents as they are at this moment, whether a search sees them or not; without those that are gone."""
+    def read(self, routings: Routings) -> list[UserRow]:
+        """Return the current state of these documents, whether searches see it or not; deleted ones are skipped."""
         found = []
-        for some in batches(places.items(), PAGE):
-            asked = [
+        for some in batches(routings.items(), PAGE):
+            requests = [
                 {"_id": id_, "_source": self._wanted()}
                 | ({"routing": routing} if routing is not None else {})
                 for id_, routing in some
             ]
             cluster = self.index.cluster
-            answer = cluster.ask(cluster.client.mget, index=self.index.name, docs=asked)
+            answer = cluster.ask(cluster.client.mget, index=self.index.name, docs=requests)
             for row in answer["docs"]:
                 if row.get("error"):
                     raise explained(cluster.where, 503, row)
@@ -150,7 +149,7 @@ class UserDocuments:
     # -- what has changed ------------------------------------------------------------------------------------
 
     def marks(self) -> Enrichments:
-        """All writes up to these are visible after the next refresh."""
+        """Return the state up to which all writes are visible after the next refresh."""
         cluster = self.index.cluster
         answer = cluster.ask(
             cluster.client.indices.stats,
@@ -166,7 +165,7 @@ class UserDocuments:
         return Enrichments(numbers, int(about["primaries"]["indexing"]["delete_total"]))
 
     def written_since(self, marks: Enrichments) -> Iterator[UserRow]:
-        """Documents that are new or were written after these marks, by whomever. Deleted ones cannot be seen."""
+        """Iterate over documents that were written after this state by any process. Deletions are not visible."""
         for shard, number in marks.numbers.items():
             newer = {"range": {"_seq_no": {"gt": number}}}
             for hits in self._pages(newer, self._wanted(), preference=f"_shards:{shard}"):
@@ -174,14 +173,14 @@ class UserDocuments:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def write(self, wanted: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[BulkFailure]:
-        """Give documents our object, as long as they are what was read; returns what was not written and why."""
+    def write(self, requested: Iterable[tuple[UserRow, Mapping[str, Any]]]) -> list[BulkFailure]:
+        """Write our object to documents that have not changed since they were read; returns the failures."""
         field, name = self.index.field, self.index.name
         return send(
             self.index.cluster,
             (
                 Action("update", name, row.id, {field: body}, row.guard, ours=False, routing=row.routing)
-                for row, body in wanted
+                for row, body in requested
             ),
         )
 
@@ -189,7 +188,7 @@ class UserDocuments:
         """Write these documents again without our object, as `take_back` does with all.
 
         Returns:
-            What was not written, because it is not what was read any more or was refused.
+            The failures: documents that changed concurrently, and refused ones.
         """
         guards = {row.id: row.guard for row in rows}
         self.refresh()
@@ -200,14 +199,14 @@ class UserDocuments:
         return failures
 
     def take_back(self, paced: Callable[[int], None], page: int = PAGE) -> int:
-        """Remove our object from all documents that have it. Returns how many had it.
+        """Remove our object from all documents. Returns the number changed.
 
-        The whole document is written again without it, as long as it is the one that was read: the server has no
-        other way to remove a field without scripts.
+        The whole document is written again without it, unless it changed since it was read: without scripts, the server
+        has no other way to remove a field.
         """
         removed, found = 0, 1
         having = {"exists": {"field": f"{self.index.field}.bundle"}}
-        while found:  # again, for those that somebody wrote to meanwhile
+        while found:  # again, for documents that changed concurrently
             found = 0
             self.refresh()
             for hits in self._pages(having, self._whole(), page=page):
@@ -215,7 +214,7 @@ class UserDocuments:
                 bad = [failure for failure in failures if not failure.conflict]
                 if bad:
                     raise MappingMismatch(
-                        f"The document '{bad[0].action.id}' of '{self.index.name}' is not taken: {bad[0].reason}."
+                        f"The document '{bad[0].action.id}' of '{self.index.name}' was refused: {bad[0].reason}."
                     )
                 found += len(hits)
                 removed += len(hits) - len(failures)
@@ -243,19 +242,19 @@ class UserDocuments:
     def _pages(
         self, query: Row, source: Any, *, page: int = PAGE, slices: int = 1, preference: str | None = None
     ) -> Iterator[list[Row]]:
-        """Hits of one point in time; from the beginning of another one when the server forgets it and we are patient."""
+        """Iterate over pages of a point in time; inside `Cluster.retrying`, restart when the server has lost it."""
         while True:
             try:
                 yield from self._pages_once(query, source, page, slices, preference)
                 return
             except EngineUnavailable as error:
-                if not (self.index.cluster.is_patient and error.facts.get("forgotten")):
+                if not (self.index.cluster.retries and error.facts.get("forgotten")):
                     raise
 
     def _pages_once(
         self, query: Row, source: Any, page: int, slices: int, preference: str | None
     ) -> Iterator[list[Row]]:
-        """Hits of one point in time; slices of it are read beside each other."""
+        """Iterate over pages of one point in time, whose slices are read concurrently."""
         cluster = self.index.cluster
         opened = cluster.ask(
             cluster.client.open_point_in_time,
@@ -264,7 +263,7 @@ class UserDocuments:
             preference=preference,
         )["id"]
 
-        def asked(number: int, after: list[Any] | None) -> list[Row]:
+        def read_page(number: int, after: list[Any] | None) -> list[Row]:
             nonlocal opened
             answer = cluster.search(
                 query=query,
@@ -283,7 +282,7 @@ class UserDocuments:
         try:
             with ThreadPoolExecutor(slices) as pool:
                 waiting: dict[int, Future[list[Row]]] = {
-                    number: pool.submit(asked, number, None) for number in range(slices)
+                    number: pool.submit(read_page, number, None) for number in range(slices)
                 }
                 while waiting:
                     for number, future in list(waiting.items()):
@@ -291,16 +290,16 @@ class UserDocuments:
                         if len(hits) < page:
                             del waiting[number]
                         else:  # read on while the caller works on this page
-                            waiting[number] = pool.submit(asked, number, hits[-1]["sort"])
+                            waiting[number] = pool.submit(read_page, number, hits[-1]["sort"])
                         if hits:
                             yield hits
         finally:
-            with suppress(SearchError):  # it goes by itself in a few minutes
+            with suppress(SearchError):  # it expires in a few minutes
                 cluster.ask(cluster.client.options(ignore_status=404).close_point_in_time, id=opened)
 
 
 def enriched(stored: StoredDocument, labels: Mapping[str, str]) -> Row:
-    """Our object for a mined document, without its vector."""
+    """Return our object for a mined document, without its vector."""
     topics = [topic.topic_id for topic in stored.topics]
     return {
         "topics": topics,
@@ -314,12 +313,12 @@ def enriched(stored: StoredDocument, labels: Mapping[str, str]) -> Row:
 
 
 def with_vector(body: Row, stored: StoredDocument) -> Row:
-    """Our object with the vector, when there is one."""
+    """Return our object with the vector, if there is one."""
     return body if stored.vector is None else {**body, "vector": of_vector(stored.vector)}
 
 
 def same(body: Mapping[str, Any], ours: Mapping[str, Any] | None) -> bool:
-    """Whether the object is there as it should be. The run is the last one that changed something."""
+    """Return whether the stored object is up to date, apart from run and vector."""
     return ours is not None and all(
         ours.get(name) == value for name, value in body.items() if name not in UNCOMPARED
     )
@@ -332,7 +331,7 @@ UNCOMPARED = ("run", "vector")
 
 
 class _NoText(Exception):
-    """A value that is not text stands where the text should be."""
+    """A text field has a value that is not text."""
 
 
 def _texts(source: Any, path: str) -> Iterator[str]:
@@ -346,13 +345,13 @@ def _texts(source: Any, path: str) -> Iterator[str]:
 
 
 def _value(source: Any, path: str) -> Any:
-    """One value, or a list when there are several."""
+    """Return one value, or a list when there are several."""
     found = list(_values(source, path))
     return found[0] if len(found) == 1 else found
 
 
 def _values(source: Any, path: str) -> Iterator[Any]:
-    """The values of a field by its dotted name, whichever way the document writes it, through lists and objects."""
+    """Iterate over the values of a field by its dotted name, through lists, objects and dotted keys."""
     if isinstance(source, list):
         for item in source:
             yield from _values(item, path)

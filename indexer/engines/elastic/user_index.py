@@ -1,6 +1,6 @@
-"""An index that belongs to somebody else: whether it can be enriched, and the one object field that we add to it.
+"""A user's index: checks whether it can be enriched, and the object field that is added to it.
 
-Everything that would stand in the way is looked for before the first document is read.
+All checks run before the first document is read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class EnrichOptions:
-    """What of a user's index is read, and what is written to it."""
+    """The fields of a user's index that are read, and the object that is written."""
 
     text_field: str = ""  # several as "a,b"; not needed to undo
     title_field: str = ""
@@ -54,20 +54,20 @@ class EnrichOptions:
 
 @dataclass(frozen=True)
 class UserIndex:
-    """One index of somebody else's that can be enriched."""
+    """A user's index that can be enriched."""
 
     cluster: Cluster
     name: str  # of the index itself, not of an alias
     shards: int
-    field: str  # the object that is ours
+    field: str  # our object
 
     @classmethod
     def open(cls, cluster: Cluster, name: str, options: EnrichOptions) -> UserIndex:
-        """Look for everything that would stand in the way; nothing is written.
+        """Check whether an index can be enriched; writes nothing.
 
         Raises:
             NotFound: There is no such index, or no such field in it.
-            MappingMismatch: It is not one index, keeps no whole `_source`, or has a field of our name.
+            MappingMismatch: It is not one index, lacks the whole `_source`, or has another field of that name.
             EngineUnavailable: It is closed or blocked.
             EngineForbidden: A privilege is missing.
             QueryError: The name of the object is unusable.
@@ -87,7 +87,7 @@ class UserIndex:
         return cls(cluster, index, int(settings.get("number_of_shards", 1)), options.into)
 
     def add_field(self, dims: int, vector_index: VectorIndex) -> None:
-        """Add our object to the mapping; when it is there, it must fit.
+        """Add our object to the mapping; an existing one must fit.
 
         Raises:
             MappingMismatch: It has vectors of another length.
@@ -105,7 +105,7 @@ class UserIndex:
 
     @property
     def source(self) -> str:
-        """What the sources of its documents begin with."""
+        """Return the prefix of the sources of its documents."""
         return f"{SCHEME}{self.name}"
 
 
@@ -116,7 +116,7 @@ def _one_index(cluster: Cluster, name: str) -> tuple[str, Json]:
         if isinstance(error.__cause__, NotFoundError):
             raise NotFound(
                 f"There is no index '{name}' at {cluster.where}.",
-                hint="Is it spelt right? GET _cat/indices lists them.",
+                hint="Check the spelling; GET _cat/indices lists them.",
             ) from error
         raise
     if not found:
@@ -151,7 +151,7 @@ def _check_open(name: str, settings: dict[str, Any]) -> None:
 
 
 def _check_source(name: str, mappings: Json, settings: Json) -> None:
-    """A partial update writes the whole document again, from its `_source`: what is not there would be lost."""
+    """A partial update rewrites the whole document from its `_source`: fields outside of it would be lost."""
     source = mappings.get("_source", {})
     synthetic = "synthetic" in (source.get("mode"), settings.get("mapping", {}).get("source", {}).get("mode"))
     whole = source.get("enabled") not in (False, "false") and not (
@@ -163,9 +163,7 @@ def _check_source(name: str, mappings: Json, settings: Json) -> None:
             hint="Copy it into an index that does, or export its documents and index them: indexer index FILE",
         )
     if mappings.get("subobjects") in (False, "false"):
-        raise MappingMismatch(
-            f"The index '{name}' has subobjects: false, and so no room for an object of ours."
-        )
+        raise MappingMismatch(f"The index '{name}' has subobjects: false, so no object can be added.")
 
 
 def _check_field(cluster: Cluster, index: str, field: str, *, text: bool) -> None:
@@ -185,8 +183,8 @@ def _check_field(cluster: Cluster, index: str, field: str, *, text: bool) -> Non
 
 
 def _check_ours(name: str, field: str, found: Json) -> None:
-    wanted = {key: value["type"] for key, value in enrichment(64)["properties"].items()}
-    if {key: value.get("type") for key, value in found.get("properties", {}).items()} != wanted:
+    requested = {key: value["type"] for key, value in enrichment(64)["properties"].items()}
+    if {key: value.get("type") for key, value in found.get("properties", {}).items()} != requested:
         raise MappingMismatch(
             f"The index '{name}' has a field '{field}' that is not of this program.",
             hint="Choose another name for the object that is added: --into NAME",
@@ -198,5 +196,5 @@ def _check_privileges(cluster: Cluster, index: str, privileges: Sequence[str]) -
     if missing:
         raise EngineForbidden(
             f"This user lacks privileges on the index '{index}': {', '.join(missing)}.",
-            hint="docs/elasticsearch.md has the role for who enriches.",
+            hint="docs/elasticsearch.md has the role for enriching.",
         )

@@ -1,27 +1,38 @@
-"""Writing documents and what was mined from them.
+"""Writing documents, what was mined from them, and topics.
 
-A document and its mentions are rows of several indices, and no server writes them in one step. The order makes up for
-that: first the note that phrases changed; then mentions that come, the document that names them, and mentions that it
-no longer names; of a document that goes, mentions first. Killed in between, the same call does the rest; mentions that
-no document names in the end are swept up by `compact`. The note is written again at the end: who consolidates phrases
-meanwhile may have read the rows too early, and taken the first note away.
+A document and its mentions are rows of several indices, and no server writes them in one step. The order compensates:
+first a change mark for each phrase; then the new mentions, the document that names them, and the removal of mentions that
+it no longer names. When a document is removed, its mentions go first. After a crash in between, the same call completes
+the work; mentions that no document names in the end are removed by `compact`. The change marks are written again at the
+end: a process that consolidates phrases concurrently may have read the rows too early and removed the first mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.reading import Freshness, Version, by_id, stream, versions_by_id
+from indexer.engines.elastic.reading import (
+    NEVER_IN_SOURCE,
+    Freshness,
+    Version,
+    by_id,
+    stream,
+    vector_of,
+    versions_by_id,
+)
 from indexer.engines.elastic.rows import Row, mention_id
-from indexer.engines.values import unstorable_mined
-from indexer.records import Document, MentionRow, MinedDocument, Refinement
+from indexer.engines.values import unencodable, unstorable_mined
+from indexer.errors import WriteRefused
+from indexer.records import Document, MentionRow, MinedDocument, Refinement, Topic
 
+TOPICS_PAGE = 10_000  # rows of one search, the limit of the server
 NOT_MINED = "it has not been mined"
 MINED = [*rows.CHOICE_FIELDS, "meta", "numbers", "bundle", "hash"]
 MISSING: tuple[str, Why] = (NO_DOCUMENT, "missing")
@@ -29,7 +40,7 @@ MISSING: tuple[str, Why] = (NO_DOCUMENT, "missing")
 
 @dataclass(frozen=True)
 class Writer:
-    """Where to write."""
+    """Writes documents and mined data of one collection."""
 
     cluster: Cluster
     names: Names
@@ -39,7 +50,7 @@ class Writer:
     # -- documents -------------------------------------------------------------------------------------------
 
     def store(self, documents: Sequence[Document]) -> list[Refused]:
-        """Write the documents that are new or changed; the last one of an id counts."""
+        """Write new and changed documents. Of several with one id, the last one is written."""
         refused, taken = [], {}
         for document in documents:
             reason = rows.unstorable_document(document)
@@ -65,7 +76,7 @@ class Writer:
         return refused + [Refused(failure.action.id, failure.reason) for failure in failures]
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Remove documents with their mentions, the mentions first: without them a document can be deleted again."""
+        """Remove documents and their mentions, mentions first, so that a killed call can be repeated."""
         old = self._stored(ids, ["phrase_ids"])
         self._mark(phrase for row in old.values() for phrase in row.get("phrase_ids", ()))
         self._remove_mentions(old)
@@ -74,10 +85,10 @@ class Writer:
         self.fresh.refresh(self.names.documents)
         return len(old)
 
-    # -- what was mined --------------------------------------------------------------------------------------
+    # -- mined data --------------------------------------------------------------------------------------
 
     def write_mined(self, mined: Sequence[MinedDocument], labels: Mapping[str, str]) -> list[Refused]:
-        """Replace what was mined from these documents; the last row of an id counts."""
+        """Replace the mined data of these documents. Of several rows with one id, the last one is written."""
         versions = self._versions(row.id for row in mined)
         old = {id_: version.row for id_, version in versions.items()}
         refused: dict[str, tuple[str, Why]] = {}
@@ -101,27 +112,27 @@ class Writer:
         for id_ in refused.keys() & taken.keys():
             self._remove_mentions({id_: {"phrase_ids": _new_only(taken.pop(id_), old[id_])}})
         refused |= self._add_to_documents(taken, versions, labels)
-        gone = {
+        stale = {
             id_: {"phrase_ids": [p for p in old[id_].get("phrase_ids", ()) if p not in _phrases(row)]}
             for id_, row in taken.items()
             if id_ not in refused
         }
-        self._remove_mentions(gone)
+        self._remove_mentions(stale)
         self._mark(_touched(row, old[row.id]) for row in taken.values())
         return [Refused(row.id, *refused[row.id]) for row in mined if row.id in refused]
 
     def _add_to_documents(
         self, taken: Mapping[str, MinedDocument], versions: Mapping[str, Version], labels: Mapping[str, str]
     ) -> dict[str, tuple[str, Why]]:
-        """Write into each document what was mined from it, unless it changed since it was read.
+        """Write the mined data into each document, unless it changed since it was read.
 
-        A conflict alone does not say that the text changed: the user's fields may have moved to another source, or the
-        answer to our own first try was lost. So the document is read again, and the hash of its text decides. Mentions
-        that were written for a text that is gone stay: its document does not name them, so they do not count, and
-        mining the new text overwrites them or `compact` removes them.
+        A conflict alone does not mean that the text changed: the source may have changed, or the answer to our own first
+        try was lost. So the document is read again, and its content hash decides. Mentions of an old text stay: its
+        document does not name them, so they are ignored until mining the new text overwrites them or `compact` removes
+        them.
 
         Returns:
-            What was refused, by id.
+            The refused rows, by id.
         """
         refused: dict[str, tuple[str, Why]] = {}
         waiting = dict(taken)
@@ -176,7 +187,7 @@ class Writer:
         ]
 
     def has_lost_mentions(self) -> bool:
-        """Whether there are more mentions than documents name."""
+        """Return whether there are more mentions than documents name."""
         self.fresh.refresh(self.names.mentions, self.names.documents)
         named = {"value_count": {"field": "phrase_ids"}}
         documents, mentions = self.cluster.search_many(
@@ -188,7 +199,7 @@ class Writer:
         return int(mentions["hits"]["total"]["value"]) > int(documents["aggregations"]["named"]["value"])
 
     def sweep(self) -> int:
-        """Remove mentions that no document names: a writer was killed between two steps. Returns how many."""
+        """Remove mentions that no document names, left by a killed writer. Returns the number removed."""
         self.fresh.refresh(self.names.mentions, self.names.documents)
         removed = 0
         found: list[Row] = []
@@ -224,7 +235,7 @@ class Writer:
         return versions_by_id(self.cluster, self.names.documents, list(ids), MINED)
 
     def _mark(self, phrases: Iterable[str] | Iterable[set[str]]) -> None:
-        """Put phrases on the list of those whose row is out of date."""
+        """Write change marks for these phrases."""
         flat: dict[str, None] = {}
         for item in phrases:
             flat.update(dict.fromkeys([item] if isinstance(item, str) else item))
@@ -238,7 +249,7 @@ class Writer:
         )
 
     def _problem(self, row: MinedDocument, stored: Row | None) -> tuple[str, Why] | None:
-        """Why a row cannot be stored; None when it can."""
+        """Return the reason that a row cannot be stored; None when it can."""
         if stored is None:
             return MISSING
         if outdated := _outdated(row, stored):
@@ -249,12 +260,12 @@ class Writer:
 
 
 def _outdated(row: MinedDocument, stored: Row) -> tuple[str, Why] | None:
-    """Whether the document has another text than the one that the row was mined from."""
+    """Return a refusal when the document has another text than the one that the row was mined from."""
     return None if stored["hash"] == row.content_hash else (CHANGED, "changed")
 
 
 def _without_repeats(row: MinedDocument) -> MinedDocument:
-    """The last mention of a phrase counts."""
+    """Keep the last mention of each phrase."""
     mentions: dict[str, MentionRow] = {mention.phrase_id: mention for mention in row.mentions}
     if len(mentions) == len(row.mentions):
         return row
@@ -270,10 +281,71 @@ def _chosen(row: MinedDocument | Refinement) -> set[str]:
 
 
 def _touched(row: MinedDocument, stored: Row) -> set[str]:
-    """Phrases that stand or stood in a document, or become or stop being a keyphrase of it."""
+    """Return phrases that occur or occurred in a document, or whose state as a keyphrase changes."""
     before = rows.to_choice(stored)
     return _phrases(row) | before.topics.keys() | (_chosen(row) ^ before.keyphrases)
 
 
 def _new_only(row: MinedDocument, stored: Row) -> list[str]:
     return sorted(_phrases(row) - set(stored.get("phrase_ids", ())))
+
+
+# -- topics --------------------------------------------------------------------------------------------------
+
+
+def write_topics(
+    cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Topic], dims: int
+) -> None:
+    """Replace the topics of the collection, and update their labels on documents."""
+    for topic in topics:
+        reason = rows.bad_vector(topic.centroid, dims) or unencodable(
+            "\n".join([topic.id, topic.label, *topic.phrases])
+        )
+        if reason:
+            raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
+    fresh.refresh(names.topics)
+    before = {hit["_id"] for hit in _rows(cluster, names)}
+    requested = {topic.id: topic for topic in topics}
+    actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in requested.items()]
+    actions += [Action("delete", names.topics, id_) for id_ in sorted(before - requested.keys())]
+    fresh.must(actions)
+    _rename(cluster, names, fresh, {id_: topic.label for id_, topic in requested.items()})
+
+
+def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[str, str]) -> None:
+    """Update the topic labels of documents where they differ."""
+    fresh.refresh(names.documents)
+    having = {"exists": {"field": "topics"}}
+    hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
+    fresh.must(
+        (
+            Action("update", names.documents, hit["_id"], {"topic_labels": requested})
+            for hit in hits
+            if (requested := rows.label_list(hit["_source"]["topics"], labels))
+            != hit["_source"]["topic_labels"]
+        ),
+    )
+
+
+def read_topics(cluster: Cluster, names: Names) -> list[Topic]:
+    """Return all topics, largest first."""
+    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names, vectors=True)]
+    topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
+    return sorted(topics, key=lambda topic: (-topic.size, topic.id))
+
+
+def topic_labels(cluster: Cluster, names: Names) -> dict[str, str]:
+    """Map topic ids to labels."""
+    return {hit["_id"]: hit["_source"]["label"] for hit in _rows(cluster, names)}
+
+
+def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]:
+    """Return all rows of topics; there are never more than one search returns."""
+    answer = cluster.search(
+        index=names.topics,
+        size=TOPICS_PAGE,
+        source={"excludes": NEVER_IN_SOURCE},
+        fields=[{"field": "centroid"}] if vectors else None,
+        track_total_hits=False,
+    )
+    return list(answer["hits"]["hits"])

@@ -1,7 +1,7 @@
-"""Giving back the space of dead rows.
+"""Compaction: reclaim the space of dead rows.
 
-Killed at any moment, the collection is as it was or as it is meant to be: new vector files are written under new names,
-one transaction switches to them, and only then are the old ones removed.
+A crash at any moment leaves the collection as before or after: new vector files are written under new names, one
+transaction switches to them, and only then are the old ones removed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sqlite3
 import numpy as np
 
 from indexer.engines.local.connections import Connections
+from indexer.engines.local.facets import column
 from indexer.engines.local.schema import TOPIC_FIELD
-from indexer.engines.local.values import column
 from indexer.engines.local.vectors import Vectors
 
-DEAD = 0.2  # share of dead rows at which a file is written anew: a scan pays for them, a rewrite costs a full copy
+DEAD = 0.2  # share of dead rows at which a file is rewritten: scans read them, a rewrite costs a full copy
 
 _UNUSED = f"""
 DELETE FROM facet_values WHERE field <> {TOPIC_FIELD}
@@ -44,14 +44,14 @@ def compact(connections: Connections, vectors: Vectors) -> None:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         if free > DEAD * pages:
             connection.execute("VACUUM")
-        # Readers of older snapshots hold the log open; SQLite empties it later, when they are gone.
+        # Readers of older snapshots hold the log open; SQLite truncates it later, when they have ended.
         connection.execute("PRAGMA busy_timeout = 200")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute(f"PRAGMA busy_timeout = {int(connections.wait * 1000)}")
 
 
 def is_worthwhile(connection: sqlite3.Connection) -> bool:
-    """Whether a vector file would be written anew."""
+    """Return whether a vector file would be rewritten."""
     living = (
         ("documents", "SELECT count(*) FROM mined"),
         ("mentions", "SELECT coalesce(sum(mentions), 0) FROM mined"),
@@ -67,7 +67,7 @@ def _is_worthwhile(connection: sqlite3.Connection, kind: str, living: int) -> bo
     return bool(rows - living > DEAD * rows)
 
 
-# In each of these a row moves only towards the start, in order: so a new slot is never that of a row still to move.
+# In each of these, rows move towards the start, in order: a new slot is never that of a row still to move.
 
 
 def _rewrite_documents(connection: sqlite3.Connection, vectors: Vectors) -> None:

@@ -16,7 +16,7 @@ from indexer.errors import EngineUnavailable, NotFound
 
 T = TypeVar("T")
 
-MAX_CACHED = 64  # answers of a connection
+MAX_CACHED = 64  # answers per connection
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
     errno.ENOSPC: sqlite3.SQLITE_FULL,
@@ -32,9 +32,9 @@ _OS_TROUBLE = {  # the code of SQLite that means the same
 
 @contextmanager
 def translated(file: Path, wait: float = 0.0) -> Iterator[None]:
-    """Turn trouble of SQLite and of the file system inside the block into `EngineUnavailable`.
+    """Translate errors of SQLite and the file system inside the block to `EngineUnavailable`.
 
-    Anything else (a wrong statement, a broken constraint) is a mistake of ours and passes with its traceback.
+    Any other error (an invalid statement, a violated constraint) is a bug and passes with its traceback.
     """
     try:
         yield
@@ -53,7 +53,7 @@ def _code(error: sqlite3.DatabaseError | OSError) -> int:
 
 
 def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
-    """Message and hint for a result code; None for one that means a mistake of ours."""
+    """Return message and hint for a result code; None for a code that means a bug."""
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return (
             f"The collection in {file.parent} is being written by another process (waited {wait:g} s).",
@@ -65,7 +65,7 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
             "Free some space and run the command again: what was written before stays.",
         )
     if code == sqlite3.SQLITE_CANTOPEN and not file.parent.is_dir():
-        return (f"{file.parent} is not a folder.", "Choose another place with INDEXER_HOME.")
+        return (f"{file.parent} is not a folder.", "Choose another folder with INDEXER_HOME.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}:
         return (
             f"No permission to use the collection in {file.parent} like this.",
@@ -82,7 +82,7 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
 
 
 class Connection(sqlite3.Connection):
-    """A connection that remembers what it found out about the whole file, until somebody changes something."""
+    """A connection that caches results about the whole file until the file changes."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -90,9 +90,9 @@ class Connection(sqlite3.Connection):
         self._known: dict[Hashable, Any] = {}
 
     def remembered(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What `find` returns, or has returned while the file was the same.
+        """Return the result of `find`, cached while the file is unchanged.
 
-        It must depend on nothing but the key and the file, and nobody may change it.
+        The result must depend on key and file only, and must not be modified.
         """
         (others,) = self.execute("PRAGMA data_version").fetchone()  # counts what other connections commit
         if self._state != (others, self.total_changes):
@@ -107,10 +107,10 @@ class Connection(sqlite3.Connection):
 
 
 class Connections:
-    """Hands out connections, one to a user at a time, so that several threads may search at once.
+    """A pool of connections, each used by one thread at a time, so that several threads can search concurrently.
 
-    A pool rather than one connection per thread: a web server's threads come and go, and their connections
-    would stay open. After a fork the child opens its own, because a SQLite connection must not cross it.
+    A pool rather than one connection per thread: the connections of a web server's ended threads would stay open. After
+    a fork the child opens its own, because a SQLite connection must not cross it.
     """
 
     def __init__(self, file: Path, *, read_only: bool, wait: float) -> None:
@@ -126,7 +126,7 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One snapshot: everything read in the block is of the same moment."""
+        """Open a snapshot: everything read in the block is of the same moment."""
         with translated(self.file, self.wait):
             connection = self._take()
             try:
@@ -137,9 +137,9 @@ class Connections:
 
     @contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Connection]:
-        """One transaction, all or nothing. `BEGIN IMMEDIATE` lets in one writer of all processes.
+        """Open a transaction; `BEGIN IMMEDIATE` admits one writer among all processes.
 
-        `durable`: it is on the disk when the block ends, for those who then delete what it replaces.
+        `durable`: it is on the disk when the block ends, so that the caller can delete what it replaces.
         """
         with translated(self.file, self.wait), self._write_lock:
             connection = self._take()
@@ -203,7 +203,7 @@ class Connections:
     def _open(self) -> Connection:
         if self.read_only and not self.file.exists():
             raise NotFound(
-                f"There is no collection in {self.file.parent}.", hint="Make one with: indexer index SOURCE"
+                f"There is no collection in {self.file.parent}.", hint="Make one: indexer index SOURCE"
             )
         if not self.read_only:
             return self._configured(f"{self.file.absolute().as_uri()}?mode=rwc")
@@ -212,7 +212,7 @@ class Connections:
         except sqlite3.OperationalError:
             if os.access(self.file.parent, os.W_OK):
                 raise
-            # In a folder that cannot be written SQLite can make no lock files; but then nobody writes there.
+            # In a read-only folder SQLite cannot create lock files; no process writes there either.
             return self._configured(f"{self.file.absolute().as_uri()}?immutable=1")
 
     def _configured(self, uri: str) -> Connection:
@@ -245,14 +245,14 @@ class Connections:
     def _write_ahead(self, connection: Connection) -> None:
         """Keep a write-ahead log, so that readers and a writer do not wait for each other.
 
-        The first to open a new file changes its format; SQLite does not wait for a lock then, so others try again.
+        The first process to open a new file changes its format; SQLite does not wait for that lock, so others retry.
         """
-        give_up = time.monotonic() + self.wait
+        deadline = time.monotonic() + self.wait
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)

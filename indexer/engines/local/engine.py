@@ -1,7 +1,8 @@
-"""The embedded engine: each method of the protocol as one transaction or snapshot; modules do the work."""
+"""The embedded engine: each method of the protocol is one transaction or snapshot of functions in other modules."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -14,6 +15,7 @@ from indexer.engines.base import (
     EngineInfo,
     Filter,
     Fragment,
+    HealthProblem,
     Ranking,
     Refused,
     SearchAnswer,
@@ -21,21 +23,12 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.local import (
-    compaction,
-    document_rows,
-    mention_rows,
-    mined,
-    phrase_rows,
-    schema,
-    search,
-    topic_rows,
-)
+from indexer.engines.local import compaction, document_rows, phrase_rows, schema, search
 from indexer.engines.local.connections import Connection, Connections, translated
-from indexer.engines.local.row_ids import doc_numbers
-from indexer.engines.local.values import own_fields
-from indexer.engines.local.vectors import Vectors, missing, unit
-from indexer.engines.local.words import highlights
+from indexer.engines.local.facets import own_fields
+from indexer.engines.local.schema import doc_numbers
+from indexer.engines.local.search import highlights
+from indexer.engines.local.vectors import Vectors, from_half, missing
 from indexer.records import (
     Document,
     MentionRow,
@@ -48,23 +41,24 @@ from indexer.records import (
 )
 
 FILE = "collection.sqlite"
-REMEMBERED = 100_000  # phrases that were read and not written yet; who only reads writes none
+MIN_FREE_BYTES = 64 << 20  # below it, `problems` reports a full disk
+MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 
 
 class LocalEngine:
     """One collection in one folder.
 
     Args:
-        path: The folder; made when it is not there.
+        path: The folder; created when it does not exist.
         dims: Length of the vectors.
-        language: Of the texts: words of English have a common form, those of other languages stay as they are.
-        read_only: Never write, not even to make the folder.
+        language: Of the texts; English words are stemmed, those of other languages are not.
+        read_only: Never write, nor create the folder.
         wait: Seconds to wait while another process writes.
-        live: Tells the folder of the live generation; None for one that is opened by its number.
+        live: Returns the folder of the live generation; None for a generation that is opened by its number.
 
     Raises:
         MappingMismatch: The collection has vectors of another length, or is of a newer version.
-        NotFound: There is no collection to read.
+        NotFound: The collection does not exist, and `read_only` is set.
         EngineUnavailable: The folder cannot be used: locked, full, damaged, no permission.
     """
 
@@ -85,7 +79,7 @@ class LocalEngine:
         file = path / FILE
         self._connections = Connections(file, read_only=read_only, wait=wait)
         self._vectors = Vectors(path, dims)
-        self._read_at: dict[str, int] = {}  # phrase ► how often phrases had been marked when it was read
+        self._read_at: dict[str, int] = {}  # phrase ► value of `change_count` when it was read
         try:
             if not read_only:
                 with translated(file):
@@ -98,7 +92,7 @@ class LocalEngine:
             raise
 
     def _make_when_new(self, file: Path) -> None:
-        """In a write transaction only when there is something to make: opening must not wait for a writer."""
+        """Write only when there is something to create: opening must not wait for a writer."""
         with self._connections.reading() as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] >= schema.VERSION:
                 return
@@ -108,7 +102,7 @@ class LocalEngine:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """A snapshot of the tables, with the vector files that belong to it open."""
+        """Open a snapshot of the tables with its vector files."""
         with self._connections.reading() as connection:
             for attempt in range(3):
                 try:
@@ -130,13 +124,13 @@ class LocalEngine:
 
     def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
         with self._connections.writing() as connection:
-            return mined.write(connection, self._vectors, rows)
+            return document_rows.write_mined(connection, self._vectors, rows)
 
     def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
         refused: list[Refused] = []
         for batch in batches(rows, 1_000):
             with self._connections.writing() as connection:
-                refused += mined.refine(connection, batch)
+                refused += document_rows.refine(connection, batch)
         return refused
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -147,29 +141,29 @@ class LocalEngine:
         for batch in batches(rows, 2_000):
             with self._connections.writing() as connection:
                 changed = self._still_changed(connection, [row.phrase_id for row in batch])
-                phrase_rows.write(connection, self._vectors, batch, changed)
+                phrase_rows.write_phrases(connection, self._vectors, batch, changed)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, 5_000):
             with self._connections.writing() as connection:
-                phrase_rows.delete(connection, batch, self._still_changed(connection, batch))
+                phrase_rows.delete_phrases(connection, batch, self._still_changed(connection, batch))
 
     def _still_changed(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> set[str]:
-        """Phrases that may have been marked again after this object read their mentions."""
-        now = phrase_rows.times_marked(connection)
+        """Return phrases that may have been marked again after this object read their mentions."""
+        now = phrase_rows.change_count(connection)
         return {phrase for phrase in phrases if self._read_at.pop(phrase, now) != now}
 
     def _note_read(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> None:
-        self._read_at |= dict.fromkeys(phrases, phrase_rows.times_marked(connection))
-        for phrase in list(self._read_at)[: max(0, len(self._read_at) - REMEMBERED)]:
+        self._read_at |= dict.fromkeys(phrases, phrase_rows.change_count(connection))
+        for phrase in list(self._read_at)[: max(0, len(self._read_at) - MAX_NOTED)]:
             del self._read_at[phrase]
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
-            topic_rows.write(connection, topics, self.dims)
+            phrase_rows.write_topics(connection, topics, self.dims)
 
     def catch_up(self) -> None:
-        """Nothing to do: every snapshot has all that was written."""
+        """Do nothing: every snapshot contains all writes."""
 
     def compact(self) -> None:
         compaction.compact(self._connections, self._vectors)
@@ -181,8 +175,8 @@ class LocalEngine:
     def superseded(self) -> bool:
         return self._live is not None and self._live() != self.path
 
-    def patient(self) -> AbstractContextManager[None]:
-        return nullcontext()  # files are never away
+    def retrying(self) -> AbstractContextManager[None]:
+        return nullcontext()  # files are always available
 
     def close(self) -> None:
         self._connections.close()
@@ -204,7 +198,7 @@ class LocalEngine:
             (without_topic,) = connection.execute("SELECT count(*) FROM mined WHERE topics = '[]'").fetchone()
         size = 0
         for file in self.path.iterdir():
-            with suppress(FileNotFoundError):  # removed by a compaction meanwhile
+            with suppress(FileNotFoundError):  # removed by a concurrent compaction
                 size += file.stat().st_size
         return EngineInfo(
             **counts,
@@ -214,11 +208,18 @@ class LocalEngine:
             description=f"local, SQLite {sqlite3.sqlite_version}",
         )
 
+    def problems(self, *, full: bool = False) -> list[HealthProblem]:
+        free = shutil.disk_usage(self.path).free
+        if free >= MIN_FREE_BYTES:
+            return []
+        found = f"the disk of {self.path} has {free / 2**20:.0f} MiB left"
+        return [HealthProblem(found, "Free some space: without it, writes fail.", fatal=free == 0)]
+
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         with self._reading() as connection:
             docs = doc_numbers(connection, ids)
             found = dict(document_rows.read(connection, list(docs.values())))
-            extra = mined.of_docs(connection, list(docs.values()))
+            extra = document_rows.summaries(connection, list(docs.values()))
             matrix = self._vectors.rows(connection, "documents")
             stored = {}
             for id_, doc in docs.items():
@@ -226,7 +227,7 @@ class LocalEngine:
                 if summary is None:
                     stored[id_] = StoredDocument(found[doc])
                     continue
-                vector = unit(matrix[summary.slot][None])[0] if vectors else None
+                vector = from_half(matrix[summary.slot][None])[0] if vectors else None
                 stored[id_] = StoredDocument(
                     found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
                 )
@@ -244,35 +245,35 @@ class LocalEngine:
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
         with self._reading() as connection:
-            groups = list(mention_rows.of_documents(connection, self._vectors, document_ids))
+            groups = list(phrase_rows.mentions_of_documents(connection, self._vectors, document_ids))
         return [row for group in groups for row in group]
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
     ) -> Iterator[list[MentionRow]]:
-        # Page by page, each its own snapshot: a long walk must not keep the write-ahead log from shrinking.
+        # Each page is a snapshot: one long snapshot would keep the write-ahead log from shrinking.
         last = ""
         given = iter(sorted(set(phrase_ids))) if phrase_ids is not None else None
         while True:
             with self._reading() as connection:
                 if given is None:
-                    page = mention_rows.page_of_phrases(connection, last)
+                    page = phrase_rows.page_of_phrases(connection, last)
                 else:
-                    page = list(islice(given, mention_rows.PHRASES_AT_ONCE))
+                    page = list(islice(given, phrase_rows.PHRASES_AT_ONCE))
                 if not page:
                     return
                 self._note_read(connection, page)
-                groups = mention_rows.by_phrase(connection, self._vectors, page, limit)
+                groups = phrase_rows.mentions_by_phrase(connection, self._vectors, page, limit)
             yield from groups
             last = page[-1]
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
         with self._reading() as connection:
-            return mention_rows.frequencies(connection, phrase_ids)
+            return phrase_rows.document_frequencies(connection, phrase_ids)
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         with self._reading() as connection:
-            return phrase_rows.read(connection, self._vectors, ids)
+            return phrase_rows.read_phrases(connection, self._vectors, ids)
 
     def changed_phrases(self) -> Iterator[str]:
         last = -1
@@ -288,7 +289,7 @@ class LocalEngine:
         last = ""
         while True:
             with self._reading() as connection:
-                page = phrase_rows.page_of_ids(connection, last)
+                page = phrase_rows.page_of_phrase_ids(connection, last)
             if not page:
                 return
             yield from page
@@ -296,7 +297,7 @@ class LocalEngine:
 
     def topics(self) -> list[Topic]:
         with self._reading() as connection:
-            return topic_rows.read(connection)
+            return phrase_rows.read_topics(connection)
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         with self._reading() as connection:
@@ -323,7 +324,7 @@ class LocalEngine:
         self, filters: tuple[Filter, ...], *, limit: int = 10
     ) -> list[SignificantKeyphrase]:
         with self._reading() as connection:
-            return search.special(connection, filters, limit)
+            return search.significant_keyphrases(connection, filters, limit)
 
     def highlights(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3

@@ -1,49 +1,236 @@
-"""The codes of each document, kept for counting over many documents.
+"""Values that documents are filtered and counted by: topics, keyphrases and the user's fields.
 
-64 documents share a row, so that the codes of 20,000 documents are a few hundred rows to read, and numpy does the rest.
+Each value of a field has a code; its upper half is the field. `doc_values` maps codes to documents, for filters;
+`code_blocks` maps documents to codes, for counts. 64 documents share a row of `code_blocks`, so that the codes of
+20,000 documents are a few hundred rows to read, and numpy does the rest.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import MIN_DOCUMENTS, Counted, SignificantKeyphrase, jlh
+from indexer.engines.base import MAX_VALUE_LENGTH, MIN_DOCUMENTS, Counted, Filter, SignificantKeyphrase, jlh
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.row_ids import numbers
-from indexer.engines.local.schema import BLOCK_BITS, FIELD_BITS, KEYPHRASE_FIELD, TOPIC_FIELD
-from indexer.engines.local.values import Docs, column, meta_name
-from indexer.engines.values import bindable
+from indexer.engines.local.schema import (
+    ABSENT,
+    BLOCK_BITS,
+    FIELD_BITS,
+    KEYPHRASE,
+    KEYPHRASE_FIELD,
+    TOPIC,
+    TOPIC_FIELD,
+    json_array,
+    select,
+)
+from indexer.engines.values import Value, bindable, read_number, to_value
+from indexer.errors import QueryError
+from indexer.records import Keyphrase, MetaValue, TopicWeight
 
+Docs = NDArray[np.int64]
 Codes = NDArray[np.int64]
 Part = Literal["meta", "mined"]  # the user's fields; topics and keyphrases
+Mask = NDArray[np.bool_]  # by document row: may it be in the answer?
 
-_BLOCK = 1 << BLOCK_BITS
-_LENGTHS = struct.Struct(f"<{_BLOCK}I")
 _NUMBER = (1 << FIELD_BITS) - 1
 _MINED_END = (KEYPHRASE_FIELD + 1) << FIELD_BITS  # codes of topics and keyphrases are below, all others above
+_BLOCK = 1 << BLOCK_BITS
+_LENGTHS = struct.Struct(f"<{_BLOCK}I")
 _BLOCKS_AT_ONCE = 2_000  # bounds the memory of counting to some 30 MB
-_NAMES_AT_ONCE = 2_000  # more tied values than this are looked through in order of value instead
+_NAMES_AT_ONCE = 2_000  # above this many tied values, the values of the field are read in order instead
 
 
-# -- writing -------------------------------------------------------------------------------------------------
+def meta_name(field: str) -> str:
+    """Return the name in `fields`; a user field may be called "topic" too."""
+    return field if field in (TOPIC, KEYPHRASE, ABSENT) else f"meta.{field}"
+
+
+def meta_values(meta: Mapping[str, MetaValue]) -> Iterator[tuple[str, Value]]:
+    """Iterate over (field, value) of the user's fields; each item of a list is a value."""
+    for field, content in meta.items():
+        for item in content if isinstance(content, list) else [content]:
+            value = to_value(item)
+            if value is not None and len(value.text) <= MAX_VALUE_LENGTH:
+                yield f"meta.{field}", value
+
+
+def mined_values(
+    keyphrases: Sequence[Keyphrase], topics: Sequence[TopicWeight]
+) -> Iterator[tuple[str, Value, float | None]]:
+    """Iterate over (field, value, weight) of keyphrases and topics."""
+    for keyphrase in keyphrases:
+        if len(keyphrase.text) <= MAX_VALUE_LENGTH:
+            field = KEYPHRASE if keyphrase.present else ABSENT
+            yield field, Value(keyphrase.text.casefold(), keyphrase.text), None
+    for topic in topics:
+        yield TOPIC, Value(topic.topic_id, topic.topic_id), topic.weight
+
+
+class Dictionary:
+    """Codes of values, assigned when they are new. For one write transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._fields: dict[str, int] = {}
+        self._codes: dict[tuple[str, str], int] = {}
+
+    def add(self, values: Iterable[tuple[str, Value]]) -> None:
+        """Look up or assign the codes of all these (field, value) pairs."""
+        by_field: dict[str, dict[str, Value]] = {}
+        for field, value in values:
+            if (field, value.text) not in self._codes:
+                by_field.setdefault(field, {}).setdefault(value.text, value)
+        for field, requested in by_field.items():
+            self._add_field(field, requested)
+
+    def code(self, field: str, value: Value) -> int:
+        """Return the code of a value that was added."""
+        return self._codes[field, value.text]
+
+    def _add_field(self, name: str, requested: dict[str, Value]) -> None:
+        field = self._field(name)
+        sql = "SELECT value, code, number IS NULL FROM facet_values WHERE field = ? AND value IN ({})"
+        for text, code, unnumbered in list(select(self._connection, sql, requested, field)):
+            value = requested.pop(text)
+            self._codes[name, text] = code
+            if unnumbered and value.number is not None:  # was stored as text before
+                self._connection.execute(
+                    "UPDATE facet_values SET number = ? WHERE code = ?", (value.number, code)
+                )
+        (last,) = self._connection.execute(
+            "SELECT coalesce(max(code), ?) FROM facet_values WHERE code BETWEEN ? AND ?",
+            (field << FIELD_BITS, field << FIELD_BITS, field << FIELD_BITS | _NUMBER),
+        ).fetchone()
+        new = [(code, field, *value) for code, value in enumerate(requested.values(), last + 1)]
+        self._connection.executemany(
+            "INSERT INTO facet_values(code, field, value, shown, number) VALUES (?, ?, ?, ?, ?)", new
+        )
+        self._codes.update(((name, row[2]), row[0]) for row in new)
+
+    def _field(self, name: str) -> int:
+        field = self._fields.get(name)
+        if field is None:
+            self._connection.execute("INSERT OR IGNORE INTO fields(name) VALUES (?)", (name,))
+            row = self._connection.execute("SELECT field FROM fields WHERE name = ?", (name,)).fetchone()
+            field = self._fields[name] = int(row[0])
+        return field
+
+
+def own_fields(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of user fields that some document has."""
+    # Values of no document stay in the dictionary until compaction.
+    names = connection.execute(
+        "SELECT name FROM fields f WHERE name LIKE 'meta.%' AND EXISTS (SELECT 1 FROM facet_values v "
+        "WHERE v.field = f.field AND EXISTS (SELECT 1 FROM doc_values d WHERE d.code = v.code)) ORDER BY name"
+    )
+    return [name.removeprefix("meta.") for (name,) in names]
+
+
+def topic_value(topic: str) -> tuple[str, Value]:
+    """Return a topic id as (field, value)."""
+    return TOPIC, Value(topic, topic)
+
+
+def topic_number(code: int) -> int:
+    """Return the number by which mentions refer to a topic."""
+    return code & _NUMBER
+
+
+# -- filters -------------------------------------------------------------------------------------------------
+
+
+def allowed(connection: sqlite3.Connection, filters: Sequence[Filter]) -> Mask | None:
+    """Return a bool mask of the rows that pass the filters; None without filters.
+
+    Rows without a document may pass too: callers apply the mask to documents only.
+    """
+    if not filters:
+        return None
+    mask = everything(connection)
+    alternatives: dict[str, list[Filter]] = {}
+    for condition in filters:
+        if condition.operator == "=":
+            alternatives.setdefault(condition.field, []).append(condition)
+        else:
+            mask &= _met(connection, [condition], len(mask))
+    for conditions in alternatives.values():
+        mask &= _met(connection, conditions, len(mask))
+    return mask
+
+
+def everything(connection: sqlite3.Connection) -> Mask:
+    """Return a mask that all documents pass."""
+    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
+    return np.ones(last + 1, np.bool_)
+
+
+def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) -> Mask:
+    """Return a mask of documents that meet one of these conditions, all on the same field."""
+    met = np.zeros(size, np.bool_)
+    for condition in conditions:
+        items = condition.value if isinstance(condition.value, list) else [condition.value]
+        if condition.operator not in ("=", "!=") and (isinstance(condition.value, list) or len(items) != 1):
+            raise QueryError(f"'{condition.field} {condition.operator}' takes one value, not a list.")
+        for item in items:
+            sql, values = _condition(condition, item)
+            met[column(connection.execute(sql, values))] = True
+        if condition.operator == "!=":
+            met = ~met
+    return met
+
+
+def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
+    """Return SQL for the documents with a value of the field equal to, below or above `item`.
+
+    A stored number compares as a number, everything else as text, whichever way the user wrote it:
+    ``year > 2019`` and ``year > "2019"`` mean the same.
+    """
+    value = to_value(item)
+    if value is None:
+        raise QueryError(f"'{condition.field}' cannot be compared with {item!r}.")
+    operator = "=" if condition.operator == "!=" else condition.operator
+    if operator not in ("=", "<", "<=", ">", ">="):
+        raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
+    text = value.text.casefold() if condition.field in (KEYPHRASE, ABSENT) else value.text
+    number = value.number if value.number is not None else read_number(value.text)
+    name = bindable(meta_name(condition.field))
+    parts = [f"v.value {operator} ? AND v.number IS NULL"]
+    values: list[Any] = [name, bindable(text)]
+    if operator == "=":
+        parts = ["v.value = ?"]
+    if number is not None:
+        parts.append(f"v.number {operator} ?")
+        values.append(number)
+    return (
+        "SELECT d.doc FROM fields f JOIN facet_values v ON v.field = f.field "
+        f"JOIN doc_values d ON d.code = v.code WHERE f.name = ? AND ({' OR '.join(parts)})",
+        values,
+    )
+
+
+def column(rows: Iterable[tuple[int]]) -> Docs:
+    """Return the rows of a one-column result as an array."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)
+
+
+# -- codes of documents: writing -----------------------------------------------------------------------------
 
 
 def replace_codes(
-    connection: sqlite3.Connection, part: Part, wanted: Mapping[int, Mapping[int, float | None]]
+    connection: sqlite3.Connection, part: Part, requested: Mapping[int, Mapping[int, float | None]]
 ) -> None:
-    """Make these the codes (with weights) of one part of each document."""
-    blocks = _read(connection, {doc >> BLOCK_BITS for doc in wanted})
+    """Replace the codes (with weights) of one part of each document."""
+    blocks = _read(connection, {doc >> BLOCK_BITS for doc in requested})
     changed: set[int] = set()
     gone: list[tuple[int, int]] = []
     new: list[tuple[int, int, float | None]] = []
-    for doc, codes in wanted.items():
+    for doc, codes in requested.items():
         rows = blocks.setdefault(doc >> BLOCK_BITS, [()] * _BLOCK)
         before = rows[doc % _BLOCK]
         other = tuple([code for code in before if (code < _MINED_END) != (part == "mined")])
@@ -64,11 +251,11 @@ def replace_codes(
     )
 
 
-def _read(connection: sqlite3.Connection, wanted: set[int]) -> dict[int, list[tuple[int, ...]]]:
-    """Codes of the documents of some blocks."""
+def _read(connection: sqlite3.Connection, requested: set[int]) -> dict[int, list[tuple[int, ...]]]:
+    """Return the codes of the documents of some blocks."""
     sql = "SELECT block, lengths, codes FROM code_blocks WHERE block IN (SELECT value FROM json_each(?))"
     blocks = {}
-    for block, packed_lengths, packed_codes in connection.execute(sql, (numbers(wanted),)):
+    for block, packed_lengths, packed_codes in connection.execute(sql, (json_array(requested),)):
         ends = list(accumulate(_LENGTHS.unpack(packed_lengths), initial=0))
         codes = struct.unpack(f"<{ends[-1]}q", packed_codes)
         blocks[block] = [codes[start:end] for start, end in pairwise(ends)]
@@ -80,13 +267,13 @@ def _packed(rows: Sequence[tuple[int, ...]]) -> tuple[bytes, bytes]:
     return _LENGTHS.pack(*map(len, rows)), struct.pack(f"<{len(codes)}q", *codes)
 
 
-# -- counting ------------------------------------------------------------------------------------------------
+# -- codes of documents: counting ----------------------------------------------------------------------------
 
 
 def count(
     connection: Connection, docs: Docs | None, fields: Sequence[str], size: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
-    """The most frequent values of each field among these documents; among all when None."""
+    """Return the most frequent values of each field in these documents; in all when None."""
     if docs is None:
         key = ("count", tuple(fields), size)
         return connection.remembered(key, lambda: _count(connection, None, fields, size))
@@ -108,11 +295,13 @@ def _count(
     return answer
 
 
-def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[SignificantKeyphrase]:
-    """Keyphrases that are more frequent among these documents than among all that are mined.
+def significant_keyphrases(
+    connection: Connection, docs: Docs, mined: int, limit: int
+) -> list[SignificantKeyphrase]:
+    """Return keyphrases that are more frequent in these documents than in all mined ones.
 
     Args:
-        mined: How many documents are mined.
+        mined: Number of mined documents.
     """
     if len(docs) == 0 or limit <= 0:
         return []
@@ -124,7 +313,7 @@ def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[
     }
     found = connection.execute(
         "SELECT code, shown, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
-        (numbers(KEYPHRASE_FIELD << FIELD_BITS | kind for kind, score in scores.items() if score),),
+        (json_array(KEYPHRASE_FIELD << FIELD_BITS | kind for kind, score in scores.items() if score),),
     )
     ranked = sorted(
         (-scores[kind], -int(here[kind]), value, shown, int(everywhere[kind]))
@@ -137,7 +326,7 @@ def special(connection: Connection, docs: Docs, mined: int, limit: int) -> list[
 
 
 def by_topic(connection: sqlite3.Connection, parts: Sequence[Docs]) -> list[Counted]:
-    """How many documents of each part have each topic; the codes are read once for all parts."""
+    """Count the documents of each part with each topic; the codes are read once for all parts."""
     owners, codes = _with_owners(connection, TOPIC_FIELD)
     found = connection.execute("SELECT code, shown FROM facet_values WHERE field = ?", (TOPIC_FIELD,))
     shown = {code & _NUMBER: value for code, value in found}
@@ -152,7 +341,7 @@ def by_topic(connection: sqlite3.Connection, parts: Sequence[Docs]) -> list[Coun
 
 
 def _with_owners(connection: sqlite3.Connection, field: int) -> tuple[Docs, Codes]:
-    """All codes of a field, each with the row of its document."""
+    """Return all codes of a field, each with the row of its document."""
     docs, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     cursor = connection.execute("SELECT block, lengths, codes FROM code_blocks")
     while rows := cursor.fetchmany(_BLOCKS_AT_ONCE):
@@ -167,13 +356,13 @@ def _with_owners(connection: sqlite3.Connection, field: int) -> tuple[Docs, Code
 
 
 def _keyphrase_counts(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
-    """How many documents have each keyphrase, by its number within the field."""
+    """Count the documents with each keyphrase, by its number within the field."""
     codes = _codes(connection, docs)
     return np.bincount(codes[codes >> FIELD_BITS == KEYPHRASE_FIELD] & _NUMBER)
 
 
 def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
-    """All codes of these documents, one behind the other."""
+    """Return the concatenated codes of these documents."""
     sql = "SELECT block, lengths, codes FROM code_blocks"
     if docs is None:
         cursor = connection.execute(sql)
@@ -182,7 +371,7 @@ def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
     else:
         blocks = np.unique(docs >> BLOCK_BITS).tolist()
         cursor = connection.execute(
-            f"{sql} WHERE block IN (SELECT value FROM json_each(?))", (numbers(blocks),)
+            f"{sql} WHERE block IN (SELECT value FROM json_each(?))", (json_array(blocks),)
         )
         mask = np.zeros((blocks[-1] + 1) << BLOCK_BITS, np.bool_)
         mask[docs] = True
@@ -200,7 +389,7 @@ def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
 def _most_frequent(
     connection: sqlite3.Connection, field: int, counts: Codes, size: int
 ) -> tuple[tuple[str, int], ...]:
-    """(shown value, count), most frequent first, ties by value (numbers by size)."""
+    """Return (displayed value, count), most frequent first, ties by value (numbers by size)."""
     kinds = np.flatnonzero(counts)
     if size <= 0:
         return ()
@@ -211,7 +400,7 @@ def _most_frequent(
         kinds = np.concatenate([sure, tied])
     found = connection.execute(
         "SELECT code, shown, number, value FROM facet_values WHERE code IN (SELECT value FROM json_each(?))",
-        (numbers(field << FIELD_BITS | number for number in kinds.tolist()),),
+        (json_array(field << FIELD_BITS | number for number in kinds.tolist()),),
     ).fetchall()
     ranked = sorted(
         ((int(counts[code & _NUMBER]), shown, number, value) for code, shown, number, value in found),
@@ -221,7 +410,7 @@ def _most_frequent(
 
 
 def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, size: int) -> Codes:
-    """The `size` first of these values in order of value."""
+    """Return the first `size` of these values in order of value."""
     if len(kinds) <= size:
         return kinds
     order = "number IS NULL, number, value"
@@ -229,10 +418,10 @@ def _first_by_value(connection: sqlite3.Connection, field: int, kinds: Codes, si
         rows = connection.execute(
             "SELECT code FROM facet_values WHERE code IN (SELECT value FROM json_each(?)) "
             f"ORDER BY {order} LIMIT ?",
-            (numbers(field << FIELD_BITS | number for number in kinds.tolist()), size),
+            (json_array(field << FIELD_BITS | number for number in kinds.tolist()), size),
         )
         return column(rows) & _NUMBER
-    # So many are tied that the first ones come soon when the field's values are gone through in order.
+    # With so many ties, reading the field's values in order reaches the first ones soon.
     tied = np.zeros(int(kinds.max()) + 1, np.bool_)
     tied[kinds] = True
     first: list[int] = []

@@ -4,7 +4,7 @@
     collections/main/generations/000002/       generation 2
     collections/main/generations/live          number of the live one; absent, it is 1
 
-The file is replaced as a whole, so a process may die at any place: the live generation stays what it was.
+The file is replaced atomically: a process that dies at any moment leaves the live generation unchanged.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ ABOUT = "generation.json"
 
 
 def live_folder(root: Path) -> Path:
-    """Where the live generation of a collection lies."""
+    """Return the folder of the live generation of a collection."""
     return _folder(root, _live(root))
 
 
-def note(folder: Path, bundle: str) -> None:
-    """Write down what encoder the vectors of a new generation come from."""
+def record_bundle(folder: Path, bundle: str) -> None:
+    """Record the bundle that a new generation is mined with."""
     about = {"bundle": bundle, "created": datetime.now(UTC).isoformat(timespec="seconds")}
     (folder / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
 
@@ -84,7 +84,7 @@ class LocalGenerations:
             except FileExistsError as error:
                 raise unfinished(self.root.name, number) from error
             (folder / UNFINISHED).touch()
-            note(folder, bundle)
+            record_bundle(folder, bundle)
         return LocalEngine(folder, dims, language=self.language)
 
     def open(self, number: int) -> LocalEngine:
@@ -123,7 +123,7 @@ class LocalGenerations:
             folder = _folder(self.root, number)
             (folder / FILE).unlink(
                 missing_ok=True
-            )  # first: without it the generation is not there, or unfinished
+            )  # first: without it the generation does not exist, or is unfinished
             if number > 1:
                 shutil.rmtree(folder)
                 return
@@ -134,7 +134,7 @@ class LocalGenerations:
     def close(self) -> None:
         pass
 
-    # -- what there is ---------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -152,11 +152,11 @@ class LocalGenerations:
             raise no_generation(self.root.name, number, numbers)
 
     def _complete(self, number: int) -> dict[str, Any]:
-        """What a generation says of itself; an error when it was left before it had tables."""
+        """Return the state of a generation; an error when its run was interrupted before it had tables."""
         state = _stored(_folder(self.root, number))
         if "dims" not in state:
             raise MappingMismatch(
-                f"Generation {number} of '{self.root.name}' has no rows: it was left while it was being made.",
+                f"Generation {number} of '{self.root.name}' has no rows: its run was interrupted.",
                 hint=f"Remove it: indexer generations remove {number}",
             )
         return state
@@ -187,7 +187,7 @@ class LocalGenerations:
 
 
 def _stored(folder: Path) -> dict[str, Any]:
-    """What a collection says of itself; empty when it has not been made. Vectors are not opened for that."""
+    """Return the state that a collection has stored; empty when it was not created. Opens no vectors."""
     file = folder / FILE
     if not file.exists():
         return {}

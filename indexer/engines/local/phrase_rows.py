@@ -1,29 +1,69 @@
-"""Phrases: their names, their rows, and the list of rows that are out of date."""
+"""Phrases, topics and mentions: the rows, and the list of phrases whose row is out of date."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from indexer.engines.local.row_ids import numbers, select, storable
-from indexer.engines.local.vectors import Vectors, bad_vector, unit
+from indexer.engines.local.connections import Connection
+from indexer.engines.local.facets import Dictionary, topic_number, topic_value
+from indexer.engines.local.schema import (
+    FIELD_BITS,
+    MENTION_BITS,
+    TOPIC_FIELD,
+    doc_numbers,
+    json_array,
+    select,
+    storable_ids,
+)
+from indexer.engines.local.vectors import Vectors, bad_vector, from_half
 from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
-from indexer.records import PhraseRow
+from indexer.records import MentionRow, PhraseRow, Place, Topic
 
 _PAGE = 1_000
+_FIELDS = ("title", "text")
+_FIELD_NUMBERS = {"title": 0, "text": 1}
+_PLACE = struct.Struct("<3i")  # field, start, end
+MAX_MENTIONS = (1 << MENTION_BITS) - 1
+
+PHRASES_AT_ONCE = 128  # of the stream by phrase; bounds its memory
+_NO_VECTOR = np.empty(0, np.float32)
+
+# The keyphrases of a document are JSON, [["id", "text", …], …]. A quote in a text is escaped there, so the searched
+# string occurs only where a keyphrase begins. Parsing the list for each mention would take far longer.
+_COLUMNS = f"""
+    m.mention & {MAX_MENTIONS}, d.id, n.id, n.phrase, coalesce(m.surface, n.phrase), m.score, m.places, s.text, t.value,
+    instr(k.keyphrases, '["' || n.id || '", '), g.first
+"""
+_TABLES = f"""
+    mentions m
+    JOIN mined g ON g.doc = m.mention >> {MENTION_BITS}
+    JOIN keyphrases k ON k.doc = m.mention >> {MENTION_BITS}
+    JOIN documents d ON d.doc = m.mention >> {MENTION_BITS}
+    JOIN names n ON n.code = m.phrase
+    JOIN sentences s ON s.sentence = (m.mention & ~{MAX_MENTIONS} | m.sentence)
+    LEFT JOIN facet_values t ON t.code = ({TOPIC_FIELD << FIELD_BITS} | m.topic)
+"""
+
+
+# -- phrases -------------------------------------------------------------------------------------------------
 
 
 def known_names(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
-    """Row numbers of the phrases that were stored before."""
-    return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", storable(ids)))
+    """Return the row numbers of phrases that are stored."""
+    return dict(select(connection, "SELECT id, code FROM names WHERE id IN ({})", storable_ids(ids)))
 
 
 def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> dict[str, int]:
-    """Row numbers of phrases (id ► normal form), made when they are new."""
+    """Return the row numbers of phrases (id ► normal form), assigned when they are new."""
     codes = known_names(connection, phrases)
     (last,) = connection.execute("SELECT coalesce(max(code), 0) FROM names").fetchone()
     new = [
@@ -35,7 +75,7 @@ def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> di
 
 
 def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
-    """Put phrases on the list of those whose row in `phrases` is out of date."""
+    """Mark phrases whose row in `phrases` is out of date."""
     marked = [(code,) for code in sorted(codes)]
     connection.executemany("INSERT OR IGNORE INTO changed_phrases VALUES (?)", marked)
     if marked:
@@ -44,22 +84,22 @@ def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
         )
 
 
-def times_marked(connection: sqlite3.Connection) -> int:
-    """How often phrases have been put on the list: who finds the same number has missed nothing."""
+def change_count(connection: sqlite3.Connection) -> int:
+    """Return a counter that increases whenever phrases are marked as changed."""
     found = connection.execute("SELECT value FROM state WHERE key = 'marks'").fetchone()
     return int(found[0]) if found else 0
 
 
-def write(
+def write_phrases(
     connection: sqlite3.Connection,
     vectors: Vectors,
     rows: Sequence[PhraseRow],
     still_changed: Collection[str],
 ) -> None:
-    """Write or overwrite rows; a vector that is there already is not written again.
+    """Write or overwrite rows; an unchanged vector is not written again.
 
     Args:
-        still_changed: Phrases that stay on the list of changed ones.
+        still_changed: Phrases that stay marked as changed.
     """
     batch = list({row.phrase_id: row for row in rows}.values())
     for row in batch:
@@ -73,7 +113,7 @@ def write(
     old = dict(
         connection.execute(
             "SELECT code, slot FROM phrases WHERE code IN (SELECT value FROM json_each(?))",
-            (numbers(codes),),
+            (json_array(codes),),
         )
     )
     stored = vectors.rows(connection, "phrases")
@@ -94,19 +134,21 @@ def write(
             for code, slot, row in zip(codes, slots, batch, strict=True)
         ],
     )
-    settled = [(names[row.phrase_id],) for row in batch if row.phrase_id not in still_changed]
-    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", settled)
+    unmarked = [(names[row.phrase_id],) for row in batch if row.phrase_id not in still_changed]
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", unmarked)
 
 
-def delete(connection: sqlite3.Connection, ids: Sequence[str], still_changed: Collection[str]) -> None:
+def delete_phrases(
+    connection: sqlite3.Connection, ids: Sequence[str], still_changed: Collection[str]
+) -> None:
     codes = known_names(connection, ids)
     connection.executemany("DELETE FROM phrases WHERE code = ?", [(code,) for code in codes.values()])
-    settled = [(code,) for id_, code in codes.items() if id_ not in still_changed]
-    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", settled)
+    unmarked = [(code,) for id_, code in codes.items() if id_ not in still_changed]
+    connection.executemany("DELETE FROM changed_phrases WHERE code = ?", unmarked)
 
 
 def page_of_changed(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
-    """The next phrases whose row is out of date, as (number, id)."""
+    """Return the next phrases whose row is out of date, as (number, id)."""
     return connection.execute(
         "SELECT c.code, n.id FROM changed_phrases c JOIN names n ON n.code = c.code WHERE c.code > ? "
         "ORDER BY c.code LIMIT ?",
@@ -114,14 +156,14 @@ def page_of_changed(connection: sqlite3.Connection, after: int) -> list[tuple[in
     ).fetchall()
 
 
-def read(connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]) -> list[PhraseRow]:
-    """Rows in the order given; unknown ones are left out."""
+def read_phrases(connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]) -> list[PhraseRow]:
+    """Return rows in the order given; unknown ids are skipped."""
     records = connection.execute(
         "SELECT n.id, n.phrase, p.surfaces, p.documents, p.topics, p.slot FROM names n "
         "JOIN phrases p ON p.code = n.code WHERE n.id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
     ).fetchall()
-    matrix = unit(vectors.rows(connection, "phrases")[[record[-1] for record in records]])
+    matrix = from_half(vectors.rows(connection, "phrases")[[record[-1] for record in records]])
     rows = {
         id_: PhraseRow(
             id_, phrase, tuple(json.loads(surfaces)), documents, tuple(json.loads(topics)), matrix[number]
@@ -132,17 +174,17 @@ def read(connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]) -
 
 
 def ids_by_slot(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[int, str]:
-    """Which of these slots still hold the vector of a phrase, and of which."""
+    """Map slots that hold the vector of a phrase to the phrase id; dead slots are skipped."""
     rows = connection.execute(
         "SELECT p.slot, n.id FROM phrases p JOIN names n ON n.code = p.code "
         "WHERE p.slot IN (SELECT value FROM json_each(?))",
-        (numbers(slots),),
+        (json_array(slots),),
     )
     return dict(rows)
 
 
-def page_of_ids(connection: sqlite3.Connection, after: str) -> list[str]:
-    """The next ids, ascending."""
+def page_of_phrase_ids(connection: sqlite3.Connection, after: str) -> list[str]:
+    """Return the next ids, ascending."""
     rows = connection.execute(
         "SELECT n.id FROM names n WHERE n.id > ? AND EXISTS (SELECT 1 FROM phrases WHERE code = n.code) "
         "ORDER BY n.id LIMIT ?",
@@ -153,3 +195,242 @@ def page_of_ids(connection: sqlite3.Connection, after: str) -> list[str]:
 
 def _json(items: Sequence[str]) -> str:
     return json.dumps(list(items), ensure_ascii=False)
+
+
+# -- topics --------------------------------------------------------------------------------------------------
+
+
+def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: int) -> None:
+    """Replace the topics of the collection."""
+    for topic in topics:
+        reason = bad_vector(topic.centroid, dims) or unencodable(
+            "\n".join([topic.id, topic.label, *topic.phrases])
+        )
+        if reason:
+            raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
+    connection.execute("DELETE FROM topics")
+    connection.executemany(
+        "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (
+                t.id,
+                t.label,
+                _json(t.phrases),
+                t.size,
+                t.centroid.astype("<f4").tobytes(),
+                int(t.label_locked),
+            )
+            for t in topics
+        ],
+    )
+
+
+def read_topics(connection: Connection) -> list[Topic]:
+    """Return all topics, largest first."""
+    return list(connection.remembered("topics", lambda: _read_topics(connection)))
+
+
+def _read_topics(connection: sqlite3.Connection) -> list[Topic]:
+    rows = connection.execute(
+        "SELECT id, label, phrases, size, centroid, named FROM topics ORDER BY size DESC, id"
+    )
+    return [
+        Topic(
+            id_,
+            label,
+            tuple(json.loads(phrases)),
+            size,
+            np.frombuffer(centroid, "<f4").astype(np.float32),
+            bool(named),
+        )
+        for id_, label, phrases, size, centroid, named in rows
+    ]
+
+
+# -- mentions: writing ---------------------------------------------------------------------------------------
+
+
+def insert_mentions(connection: sqlite3.Connection, rows: Mapping[int, Sequence[MentionRow]]) -> None:
+    """Insert the mentions of documents without mentions, in the order of their vectors."""
+    flat = [row for kept in rows.values() for row in kept]
+    names = name_codes(connection, {row.phrase_id: row.phrase for row in flat})
+    topics = _topic_numbers(connection, {row.topic for row in flat})
+    texts, mentions = [], []
+    for doc, kept in rows.items():
+        sentences: dict[str, int] = {}
+        for position, row in enumerate(kept):
+            mentions.append(
+                (
+                    doc << MENTION_BITS | position,
+                    names[row.phrase_id],
+                    row.score,
+                    topics[row.topic],
+                    sentences.setdefault(row.sentence, len(sentences)),
+                    None if row.surface == row.phrase else row.surface,
+                    _packed_places(row.places),
+                )
+            )
+        texts += [(doc << MENTION_BITS | number, text) for text, number in sentences.items()]
+    connection.executemany("INSERT INTO sentences VALUES (?, ?)", texts)
+    connection.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", mentions)
+    mark_changed(connection, names.values())
+
+
+def remove_mentions(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
+    ranges = [_range(doc) for doc in docs]
+    connection.executemany(
+        "INSERT OR IGNORE INTO changed_phrases SELECT phrase FROM mentions WHERE mention BETWEEN ? AND ?",
+        ranges,
+    )
+    connection.executemany("DELETE FROM mentions WHERE mention BETWEEN ? AND ?", ranges)
+    connection.executemany("DELETE FROM sentences WHERE sentence BETWEEN ? AND ?", ranges)
+
+
+def set_topics(connection: sqlite3.Connection, rows: Mapping[int, Mapping[str, str | None]]) -> None:
+    """Update the topics of mentions (phrase id ► topic id) where they differ from the stored ones."""
+    names = known_names(connection, {phrase for row in rows.values() for phrase in row})
+    topics = _topic_numbers(connection, {topic for row in rows.values() for topic in row.values()})
+    changes, changed = [], set()
+    for doc, row in rows.items():
+        requested = {names[phrase]: topics[topic] for phrase, topic in row.items() if phrase in names}
+        for mention, code, topic in connection.execute(
+            "SELECT mention, phrase, topic FROM mentions WHERE mention BETWEEN ? AND ?", _range(doc)
+        ):
+            if requested.get(code, topic) != topic:
+                changes.append((requested[code], mention))
+                changed.add(code)
+    connection.executemany("UPDATE mentions SET topic = ? WHERE mention = ?", changes)
+    mark_changed(connection, changed)
+
+
+def _range(doc: int) -> tuple[int, int]:
+    """Return the first and last possible number of a mention or sentence of the document."""
+    return doc << MENTION_BITS, doc << MENTION_BITS | MAX_MENTIONS
+
+
+def _topic_numbers(
+    connection: sqlite3.Connection, topics: Collection[str | None]
+) -> dict[str | None, int | None]:
+    """Map topics to the numbers by which mention rows refer to them."""
+    values = {topic: topic_value(topic) for topic in topics if topic is not None}
+    dictionary = Dictionary(connection)
+    dictionary.add(values.values())
+    return {None: None} | {topic: topic_number(dictionary.code(*value)) for topic, value in values.items()}
+
+
+def _packed_places(places: Sequence[Place]) -> bytes:
+    return b"".join([_PLACE.pack(_FIELD_NUMBERS[place.field], place.start, place.end) for place in places])
+
+
+def _unpacked_places(blob: bytes) -> tuple[Place, ...]:
+    return tuple([Place(_FIELDS[field], start, end) for field, start, end in _PLACE.iter_unpack(blob)])
+
+
+# -- mentions: reading ---------------------------------------------------------------------------------------
+
+
+def mentions_of_documents(
+    connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str]
+) -> Iterator[list[MentionRow]]:
+    """Iterate over the mention rows of each document, best first."""
+    docs = doc_numbers(connection, ids)
+    rows = vectors.rows(connection, "mentions")
+    for id_ in ids:
+        if id_ not in docs:
+            continue
+        found = connection.execute(
+            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.mention BETWEEN ? AND ? ORDER BY m.score DESC, n.id",
+            _range(docs[id_]),
+        ).fetchall()
+        if found:
+            yield to_mentions(found, from_half(rows[[record[-1] + record[0] for record in found]]))
+
+
+def mentions_by_slot(
+    connection: sqlite3.Connection, vectors: Vectors, owners: Iterable[tuple[int, int]]
+) -> list[MentionRow]:
+    """Return the mention rows of (document row, position) pairs, in this order."""
+    found = [
+        connection.execute(
+            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.mention = ?",
+            (doc << MENTION_BITS | at,),
+        ).fetchone()
+        for doc, at in owners
+    ]
+    rows = vectors.rows(connection, "mentions")
+    return to_mentions(found, from_half(rows[[record[-1] + record[0] for record in found]])) if found else []
+
+
+def page_of_phrases(connection: sqlite3.Connection, after: str) -> list[str]:
+    """Return the next ids of phrases with mentions, ascending."""
+    rows = connection.execute(
+        "SELECT id FROM names n WHERE id > ? AND EXISTS (SELECT 1 FROM mentions WHERE phrase = n.code) "
+        "ORDER BY id LIMIT ?",
+        (after, PHRASES_AT_ONCE),
+    )
+    return [id_ for (id_,) in rows]
+
+
+def mentions_by_phrase(
+    connection: sqlite3.Connection, vectors: Vectors, ids: Sequence[str], limit: int
+) -> list[list[MentionRow]]:
+    """Return the mention rows of each of these phrases, in the order given; phrases without mentions are skipped."""
+    found: dict[str, list[Any]] = {id_: [] for id_ in ids}
+    cursor = connection.execute(
+        f"SELECT {_COLUMNS} FROM (SELECT code AS wanted FROM names "
+        f"WHERE id IN (SELECT value FROM json_each(?))) CROSS JOIN {_TABLES} WHERE m.phrase = wanted",
+        (json.dumps(list(found)),),
+    )
+    for record in cursor:
+        if record[2] in found:
+            found[record[2]].append(record)
+    groups = [records for records in found.values() if records]
+    for records in groups:
+        if len(records) > limit:
+            records.sort(key=lambda record: _chance(record[1]))
+    # One gather for the page: the vectors of all groups, concatenated.
+    slots = [record[-1] + record[0] for records in groups for record in records[:limit]]
+    matrix = from_half(vectors.rows(connection, "mentions")[slots])
+    rows, start = [], 0
+    for records in groups:
+        end = start + min(limit, len(records))
+        rows.append(to_mentions(records, matrix[start:end]))
+        start = end
+    return rows
+
+
+def _chance(document_id: str) -> bytes:
+    """Return a sort key of documents that depends on their ids only."""
+    return blake2b(document_id.encode("utf-8"), digest_size=8).digest()
+
+
+def to_mentions(records: Sequence[Any], vectors: NDArray[np.float32]) -> list[MentionRow]:
+    """Convert records of `_COLUMNS` to rows; those past the end of `vectors` get an empty vector."""
+    return [
+        MentionRow(
+            document_id=document,
+            phrase_id=phrase_id,
+            phrase=phrase,
+            surface=surface,
+            score=score,
+            places=_unpacked_places(places),
+            sentence=sentence,
+            vector=vectors[number] if number < len(vectors) else _NO_VECTOR,
+            topic=topic,
+            keyphrase=bool(chosen),
+        )
+        for number, (
+            _, document, phrase_id, phrase, surface, score, places, sentence, topic, chosen, _
+        ) in enumerate(records)
+    ]  # fmt: skip
+
+
+def document_frequencies(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Count the documents in which each phrase has a mention row."""
+    rows = connection.execute(
+        "SELECT n.id, (SELECT count(*) FROM mentions WHERE phrase = n.code) FROM names n "
+        "WHERE n.id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
+    known = dict(rows)
+    return {id_: known.get(id_, 0) for id_ in ids}

@@ -1,22 +1,26 @@
-"""The tables, and opening a collection: make it when it is new, refuse it when it does not fit."""
+"""The tables: creating, checking and upgrading them, and mapping document ids to row numbers and back."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from indexer.engines.values import unencodable
 from indexer.errors import EngineUnavailable, MappingMismatch
 
 VERSION = 2  # in PRAGMA user_version; raise it when a table changes
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
 
-TOPIC = "topic"  # names in `fields`; the user's own fields stand there as "meta.NAME"
-KEYPHRASE = "keyphrase"  # those that stand in the text
-ABSENT = "absent_keyphrase"  # those that do not
+TOPIC = "topic"  # names in `fields`; user fields are "meta.NAME"
+KEYPHRASE = "keyphrase"  # present in the text
+ABSENT = "absent_keyphrase"  # not present in the text
 ABSENT_FIELD, TOPIC_FIELD, KEYPHRASE_FIELD = 0, 1, 2  # the user's own ones follow
 FIELD_BITS = 32  # code of a value = field << 32 | number within the field, so a code tells its field
 MENTION_BITS = 16  # number of a mention = doc << 16 | position within the document
-BLOCK_BITS = 6  # documents whose codes stand in one row of `code_blocks` = 64
+BLOCK_BITS = 6  # documents per row of `code_blocks` = 64
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 PLAIN_TOKENIZER = TOKENIZER.removeprefix("porter ")  # for languages that the stemmer does not know
@@ -115,9 +119,9 @@ KINDS = ("documents", "mentions", "phrases")
 
 
 def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str) -> None:
-    """Make the tables in a new file; in an old one check that version and vector length fit.
+    """Create the tables in a new file; in an existing one, check version and vector length.
 
-    Call inside a write transaction when the file may be new.
+    Call it inside a write transaction when the file may be new.
 
     Raises:
         MappingMismatch: The file is of a newer version, of other vectors, or not a collection.
@@ -152,9 +156,9 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str
 
 
 def upgrade(connection: sqlite3.Connection, language: str) -> None:
-    """Make tables of version 1 those of today: absent keyphrases are searched now. A reader takes them as they are.
+    """Upgrade tables of version 1, which lack the search in absent keyphrases. Readers need no upgrade.
 
-    Call inside a write transaction, after `prepare`.
+    Call it inside a write transaction, after `prepare`.
     """
     if connection.execute("PRAGMA user_version").fetchone() == (VERSION,):
         return
@@ -195,6 +199,43 @@ def _create(connection: sqlite3.Connection, dims: int, language: str) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """`executescript` would commit the transaction that it is called in."""
+    """Split a script: `executescript` would commit the current transaction."""
     lines = [line.split("--")[0] for line in script.splitlines()]
     return [statement for statement in "\n".join(lines).split(";") if statement.strip()]
+
+
+_CHUNK = 500  # values bound to one statement; SQLite took 999 at most before 3.32
+
+
+def select(connection: sqlite3.Connection, sql: str, keys: Collection[Any], *before: Any) -> Iterator[Any]:
+    """Rows of `sql`, in which ``IN ({})`` takes all the keys; `before` is bound to the parameters before it."""
+    rest = list(keys)
+    statement = sql.format(", ".join("?" * _CHUNK))
+    for start in range(0, len(rest), _CHUNK):
+        chunk = rest[start : start + _CHUNK]
+        # Always as many parameters, so that SQLite prepares the statement once.
+        yield from connection.execute(statement, [*before, *chunk, *[None] * (_CHUNK - len(chunk))])
+
+
+def json_array(values: Iterable[int]) -> str:
+    """Return row numbers for ``IN (SELECT value FROM json_each(?))``: one bound value for any number of rows."""
+    return json.dumps(list(values))
+
+
+def doc_numbers(connection: sqlite3.Connection, ids: Collection[str]) -> dict[str, int]:
+    """Map document ids to row numbers; unknown ids are skipped."""
+    return dict(select(connection, "SELECT id, doc FROM documents WHERE id IN ({})", storable_ids(ids)))
+
+
+def doc_ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
+    """Map row numbers to document ids."""
+    sql = "SELECT doc, id FROM documents WHERE doc IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(sql, (json_array(docs),)))
+
+
+def storable_ids(ids: Collection[str]) -> list[str]:
+    """Return the distinct ids, without those that cannot be stored."""
+    requested = list(dict.fromkeys(ids))
+    if not unencodable("".join(requested)):
+        return requested
+    return [id_ for id_ in requested if not unencodable(id_)]

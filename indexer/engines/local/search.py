@@ -1,55 +1,53 @@
-"""Answering a search: rankings by words and by vector, and counts, all from one snapshot."""
+"""Rankings by words and by vector, counts and highlights, all from one snapshot."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import (
     MOSTLY,
+    Clause,
     Counted,
     Filter,
+    Fragment,
     Ranking,
     SearchAnswer,
     SearchRequest,
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.local import (
-    facets,
-    mention_rows,
-    phrase_rows,
-    values,
-    words,
-)
+from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
+from indexer.engines.local import facets, phrase_rows
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.row_ids import doc_ids, numbers
-from indexer.engines.local.schema import TOPIC_FIELD
-from indexer.engines.local.values import Docs, Mask, column
+from indexer.engines.local.facets import Docs, Mask, column
+from indexer.engines.local.schema import TOPIC_FIELD, doc_ids, json_array, select, storable_ids
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
-from indexer.engines.values import bindable
+from indexer.engines.values import bindable, has_words, restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
 Scores = NDArray[np.float64]
 
+TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts three times
 _FEW = 4_000  # documents looked up one by one rather than by reading the whole table
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Documents that match, and their scores; None when all are equal."""
+    """Matching documents and their scores; None when all are equal."""
 
     docs: Docs
     scores: Scores | None = None
 
 
 def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
-    mask = values.allowed(connection, request.filters)
+    mask = facets.allowed(connection, request.filters)
     listed = request.words is not None or request.vector is None
     every = mask is None and request.words is None
     matches = None
@@ -57,10 +55,10 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
         matches = _matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
-        asked = _checked(request.vector, vectors.dims)
+        query_vector = _checked(request.vector, vectors.dims)
         allowed = _without(connection, request.words, mask)
-        wanted = request.limit if request.nearest is None else request.nearest
-        meaning = _by_vector(connection, vectors, asked, wanted, allowed)
+        requested = request.limit if request.nearest is None else request.nearest
+        meaning = _by_vector(connection, vectors, query_vector, requested, allowed)
     ranking = None
     if listed:
         limit = request.limit
@@ -78,62 +76,66 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
 
 
 def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
-    """All documents that match."""
-    matches = _matches(connection, words, values.allowed(connection, conditions))
+    """Return all matching documents."""
+    matches = _matches(connection, words, facets.allowed(connection, conditions))
     return _ranked(connection, matches, len(matches.docs))
 
 
-def special(connection: Connection, conditions: Sequence[Filter], limit: int) -> list[SignificantKeyphrase]:
-    """Keyphrases that are more frequent among the mined documents under the filters than among all."""
+def significant_keyphrases(
+    connection: Connection, conditions: Sequence[Filter], limit: int
+) -> list[SignificantKeyphrase]:
+    """Return keyphrases that are more frequent in the mined documents under the filters than in all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
-    mask = values.allowed(connection, conditions)
-    return facets.special(connection, mined if mask is None else mined[mask[mined]], len(mined), limit)
+    mask = facets.allowed(connection, conditions)
+    return facets.significant_keyphrases(
+        connection, mined if mask is None else mined[mask[mined]], len(mined), limit
+    )
 
 
 def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter]]) -> list[Counted]:
-    """How many documents there are in each part, and how many of them have each topic."""
+    """Count the documents of each part, and how many of them have each topic."""
     every = column(connection.execute("SELECT doc FROM documents"))
-    masks = [values.allowed(connection, conditions) for conditions in parts]
+    masks = [facets.allowed(connection, conditions) for conditions in parts]
     docs = [every if mask is None else every[mask[every]] for mask in masks]
     return facets.by_topic(connection, docs)
 
 
 def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:
-    """All documents that match the words, or all there are; then the filters."""
-    expression = words.expression(query) if query else words.Expression("", "")
-    if expression.wanted:
+    """Return the documents that match the words (all without words) and pass the mask."""
+    parsed = fts_expression(query) if query else Expression("", "")
+    if parsed.required:
         rows = connection.execute(
-            f"SELECT rowid, -bm25(words, {words.TITLE_WEIGHT}, {words.TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
-            (query.absent if query else 0.0, expression.match),
+            f"SELECT rowid, -bm25(words, {TITLE_WEIGHT}, {TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
+            (query.absent if query else 0.0, parsed.match),
         ).fetchall()
         docs, scores = (
             (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.empty(0, int),) * 2
         )
         kept = mask[docs] if mask is not None else slice(None)
         return Matches(docs[kept], scores[kept])
-    if query and not expression.excluded:  # nothing but punctuation
+    if query and not parsed.excluded:  # nothing but punctuation
         return Matches(np.empty(0, np.int64))
     docs = column(connection.execute("SELECT doc FROM documents"))
-    if expression.excluded:
-        found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression.excluded,))
+    if parsed.excluded:
+        found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (parsed.excluded,))
         docs = np.setdiff1d(docs, column(found))
     return Matches(docs if mask is None else docs[mask[docs]])
 
 
 def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
-    """The mask, without the documents that have a word which the query excludes."""
-    excluded = words.expression(query).excluded if query else ""
+    """Return the mask without documents that contain an excluded word."""
+    excluded = fts_expression(query).excluded if query else ""
     if not excluded:
         return mask
     if mask is None:
-        mask = values.everything(connection)
+        mask = facets.everything(connection)
     kept = mask.copy()
     kept[column(connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (excluded,)))] = False
     return kept
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:
-    """The best `limit`, ties by id."""
+    """Return the best `limit`, ties by id."""
     docs, scores, total = matches.docs, matches.scores, len(matches.docs)
     if limit <= 0 or total == 0:
         return Ranking((), (), total)
@@ -149,7 +151,7 @@ def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ran
 
 
 def _every(connection: Connection, limit: int) -> Ranking:
-    """All documents there are, by id."""
+    """Return all documents, by id."""
     sql = "SELECT count(*) FROM documents"
     total = connection.remembered("documents", lambda: connection.execute(sql).fetchone()[0])
     found = connection.execute("SELECT id FROM documents ORDER BY id LIMIT ?", (max(0, limit),))
@@ -163,7 +165,7 @@ def _listed(ids: dict[int, str], scored: Iterable[tuple[int, float]], limit: int
 
 
 def _first_ids(connection: sqlite3.Connection, docs: Docs, limit: int) -> list[str]:
-    """The first of these documents in order of id."""
+    """Return the first of these documents in order of id."""
     if len(docs) <= _FEW:
         return sorted(doc_ids(connection, docs.tolist()).values())[:limit]
     mask = np.zeros(int(docs.max()) + 1, np.bool_)
@@ -185,7 +187,7 @@ def _first_ids(connection: sqlite3.Connection, docs: Docs, limit: int) -> list[s
 def _by_vector(
     connection: sqlite3.Connection, vectors: Vectors, query: Vector, limit: int, mask: Mask | None
 ) -> Ranking:
-    """Documents by cosine; `total` counts the documents under the filters that have a vector."""
+    """Rank documents by cosine; `total` counts the documents under the filters that have a vector."""
     slots = None
     if mask is None:
         (total,) = connection.execute("SELECT count(*) FROM mined").fetchone()
@@ -197,11 +199,11 @@ def _by_vector(
     matrix = vectors.rows(connection, "documents")
     owners: dict[int, int] = {}
 
-    def alive(wanted: Slots) -> Iterable[int]:
+    def alive(requested: Slots) -> Iterable[int]:
         owners.update(
             connection.execute(
                 "SELECT slot, doc FROM mined WHERE slot IN (SELECT value FROM json_each(?))",
-                (numbers(wanted.tolist()),),
+                (json_array(requested.tolist()),),
             )
         )
         return owners
@@ -214,7 +216,7 @@ def _by_vector(
 def of_topic(
     connection: sqlite3.Connection, vectors: Vectors, topic_id: str, centroid: Vector, limit: int
 ) -> Ranking:
-    """Documents that stand for a topic."""
+    """Return representative documents of a topic."""
     _checked(centroid, vectors.dims)
     rows = connection.execute(
         "SELECT m.slot, m.doc, v.weight FROM facet_values t JOIN doc_values v ON v.code = t.code "
@@ -227,22 +229,22 @@ def of_topic(
     for mostly in (True, False):
         slots = np.array([slot for slot, _, weight in rows if (weight >= MOSTLY) == mostly], np.int64)
         if len(slots) and len(ids) < limit:
-            wanted = limit - len(ids)
-            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, wanted, allowed=slots)
+            requested = limit - len(ids)
+            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, requested, allowed=slots)
             docs = [owners[slot] for slot in best.tolist()]
             scored = zip(docs, cosines.tolist(), strict=True)
-            found = _listed(doc_ids(connection, docs), scored, wanted, len(rows))
+            found = _listed(doc_ids(connection, docs), scored, requested, len(rows))
             ids, scores = ids + found.ids, scores + found.scores
     return Ranking(ids, scores, len(rows))
 
 
 def _mined(connection: sqlite3.Connection, mask: Mask, *columns: str) -> list[Docs]:
-    """Columns of the mined documents that the mask lets through."""
+    """Return columns of the mined documents that pass the mask."""
     docs = np.flatnonzero(mask)
     sql = f"SELECT doc, {', '.join(columns)} FROM mined"
     if len(docs) <= _FEW:
         rows = connection.execute(
-            f"{sql} WHERE doc IN (SELECT value FROM json_each(?))", (numbers(docs.tolist()),)
+            f"{sql} WHERE doc IN (SELECT value FROM json_each(?))", (json_array(docs.tolist()),)
         )
     else:
         rows = connection.execute(sql)
@@ -259,15 +261,15 @@ def nearest_phrases(
         return []
     owners: dict[int, str] = {}
 
-    def alive(wanted: Slots) -> Iterable[int]:
-        owners.update(phrase_rows.ids_by_slot(connection, wanted.tolist()))
+    def alive(requested: Slots) -> Iterable[int]:
+        owners.update(phrase_rows.ids_by_slot(connection, requested.tolist()))
         return owners
 
     slots, scores = nearest(matrix, query, limit, alive=alive)
     best = sorted(
         (-score, owners[slot]) for slot, score in zip(slots.tolist(), scores.tolist(), strict=True)
     )[:limit]
-    rows = phrase_rows.read(connection, vectors, [id_ for _, id_ in best])
+    rows = phrase_rows.read_phrases(connection, vectors, [id_ for _, id_ in best])
     return [(row, -score) for row, (score, _) in zip(rows, best, strict=True)]
 
 
@@ -279,7 +281,7 @@ def nearest_mentions(
     conditions: tuple[Filter, ...],
 ) -> list[tuple[MentionRow, float]]:
     _checked(query, vectors.dims)
-    mask = values.allowed(connection, conditions)
+    mask = facets.allowed(connection, conditions)
     slots = None
     if mask is not None:
         first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")
@@ -289,8 +291,8 @@ def nearest_mentions(
         return []
     owners: dict[int, tuple[int, int]] = {}
 
-    def alive(wanted: Slots) -> Iterable[int]:
-        for slot in wanted.tolist():
+    def alive(requested: Slots) -> Iterable[int]:
+        for slot in requested.tolist():
             if slot not in owners:
                 row = connection.execute(
                     "SELECT doc, first, mentions FROM mined WHERE first <= ? ORDER BY first DESC LIMIT 1",
@@ -301,7 +303,7 @@ def nearest_mentions(
         return owners
 
     found, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
-    rows = mention_rows.by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
+    rows = phrase_rows.mentions_by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
     ranked = sorted(
         zip(rows, scores.tolist(), strict=True),
         key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id),
@@ -310,7 +312,7 @@ def nearest_mentions(
 
 
 def _ranges(first: Docs, count: Docs) -> Slots:
-    """All numbers of the ranges [first, first + count)."""
+    """Return all numbers of the ranges [first, first + count)."""
     ends = np.cumsum(count)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - count, count)
     return np.asarray(np.repeat(first, count) + within, np.int64)
@@ -324,3 +326,82 @@ def _checked(query: Vector, dims: int) -> Vector:
             hint="Use the bundle that the collection was indexed with.",
         )
     return query
+
+
+# -- the query in the language of FTS5 -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A word query in FTS5 syntax. `excluded` alone matches all other documents."""
+
+    required: str
+    excluded: str
+
+    @property
+    def match(self) -> str:
+        """For MATCH, when something is required."""
+        return f"({self.required}) NOT ({self.excluded})" if self.excluded else self.required
+
+
+def fts_expression(query: WordQuery) -> Expression:
+    """Translate a query. Every clause is quoted, so that no user input is syntax.
+
+    Clauses without a letter or digit are skipped. Clauses that must all match are joined by a space, not by AND: FTS5
+    then ignores a clause in which its tokenizer finds no word.
+    """
+    requested = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
+    excluded = [_quoted(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
+    joined = (" " if query.require_all else " OR ").join(requested)
+    return Expression(joined if query.absent else _in_text(joined), _in_text(" OR ".join(excluded)))
+
+
+def _in_text(expression: str) -> str:
+    """Restrict an expression to title and text, without absent keyphrases."""
+    return f"{{title text}} : ({expression})" if expression else ""
+
+
+def _quoted(clause: Clause) -> str:
+    text = bindable(clause.text).replace("\0", " ").replace('"', '""')
+    return f'"{text}" *' if clause.kind == "prefix" else f'"{text}"'
+
+
+# -- highlights ----------------------------------------------------------------------------------------------
+
+
+def highlights(
+    connection: sqlite3.Connection, query: WordQuery, ids: Sequence[str], limit: int
+) -> Mapping[str, tuple[Fragment, ...]]:
+    """Return fragments of each document that matches a required clause, at most `limit` each, best first."""
+    requested = fts_expression(WordQuery(query.clauses, require_all=False)).required
+    if not requested or limit <= 0:
+        return {}
+    sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
+    rows = list(select(connection, sql, storable_ids(ids)))
+    opening, closing = _unused_characters(text for row in rows for text in row[2:4])
+    answer: dict[str, tuple[Fragment, ...]] = {}
+    for doc, id_, title, text, nuls in rows:
+        marked = connection.execute(
+            "SELECT highlight(words, 0, ?, ?), highlight(words, 1, ?, ?) FROM words "
+            "WHERE words MATCH ? AND rowid = ?",
+            (opening, closing, opening, closing, requested, doc),
+        ).fetchone()
+        if marked is None:
+            continue
+        originals = restored(title, text, nuls)
+        found = [
+            fragment
+            for field, original, with_marks in zip(("title", "text"), originals, marked, strict=True)
+            for fragment in fragments_around(field, original, marked_ranges(with_marks, opening, closing))
+        ]
+        found.sort(key=fragment_rank)
+        answer[id_] = tuple(found[:limit])
+    return {id_: answer[id_] for id_ in dict.fromkeys(ids) if id_ in answer}
+
+
+def _unused_characters(texts_: Iterable[str]) -> tuple[str, str]:
+    """Return two private-use characters that occur in none of the texts."""
+    used = set().union(*map(set, texts_))
+    private = chain(range(0xE000, 0xF900), range(0xF0000, 0x10FFFE))
+    free = (chr(code) for code in private if chr(code) not in used)
+    return next(free), next(free)

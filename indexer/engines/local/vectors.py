@@ -1,7 +1,7 @@
 """Vectors in append-only files of float16 rows, and exact search over them.
 
-SQLite says which rows count. A row is written, and on the disk, before the transaction that names it
-commits, so a process killed at any moment leaves at most rows that nobody names.
+SQLite records which rows count. A row is written and synced before the transaction that refers to it commits, so a
+process killed at any moment leaves at most rows without a reference.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numkong
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.common import unit
 from indexer.errors import EngineUnavailable
 from indexer.records import Vector
 
@@ -41,8 +42,8 @@ SCAN_ERROR = 1e-3
 class VectorFile:
     """One file of float16 rows [rows, dims], read through a memory map.
 
-    The file stays open for reading, so that a search that is under way when another process compacts the collection
-    goes on with the rows it began with.
+    The file stays open for reading, so that a running search keeps its rows when another process compacts the
+    collection.
     """
 
     def __init__(self, path: Path, dims: int) -> None:
@@ -53,14 +54,14 @@ class VectorFile:
         self._handle: int | None = None
 
     def open(self) -> int:
-        """Raises FileNotFoundError when the file is not there (any more)."""
+        """Open the file. Raises FileNotFoundError when it does not exist (any more)."""
         if self._handle is None:
             self._handle = os.open(self.path, os.O_RDONLY | _BINARY)
             weakref.finalize(self, os.close, self._handle)
         return self._handle
 
     def write(self, start: int, rows: Half) -> None:
-        """Put `rows` at row number `start`, and on the disk."""
+        """Write `rows` from row number `start`, and sync them to the disk."""
         with _opened(self.path, os.O_WRONLY | os.O_CREAT) as handle:
             os.lseek(handle, start * self.row_bytes, os.SEEK_SET)
             _write_all(handle, rows)
@@ -69,7 +70,7 @@ class VectorFile:
             _sync_folder(self.path.parent)
 
     def rows(self, count: int) -> Half:
-        """The first `count` rows. Nothing is read before it is touched."""
+        """Return the first `count` rows as a memory map."""
         if count == 0:
             return np.empty((0, self._dims), np.float16)
         if self._map is None or len(self._map) < count:
@@ -90,19 +91,19 @@ class Vectors:
         self._files: dict[str, VectorFile] = {}
 
     def hold(self, connection: sqlite3.Connection) -> None:
-        """Open the files that this snapshot names: after that, it does no harm when they are removed.
+        """Open the files of this snapshot, so that their later removal does no harm.
 
-        Raises FileNotFoundError when that has happened already; a new snapshot then names others.
+        Raises FileNotFoundError when they are removed already; a new snapshot then has others.
         """
         named = dict(connection.execute("SELECT name, rows FROM vector_files"))
         for name, rows in named.items():
             if rows:
                 self._file(name).open()
-        while len(self._files) > 3 * len(named):  # of old snapshots, which have ended long ago
+        while len(self._files) > 3 * len(named):  # of snapshots that have ended
             self._files.pop(next(name for name in list(self._files) if name not in named), None)
 
     def append(self, connection: sqlite3.Connection, kind: str, vectors: NDArray[np.float32]) -> int:
-        """Write `vectors` [n, dims] behind the others, in a transaction; returns the slot of the first."""
+        """Append `vectors` [n, dims] in a transaction; returns the slot of the first."""
         name, rows = _located(connection, kind)
         if len(vectors):
             self._file(name).write(rows, to_half(vectors))
@@ -110,7 +111,7 @@ class Vectors:
         return rows
 
     def rows(self, connection: sqlite3.Connection, kind: str) -> Half:
-        """All rows of a kind in this snapshot, dead ones too: float16 [rows, dims]."""
+        """Return all rows of a kind in this snapshot, including dead ones: float16 [rows, dims]."""
         name, rows = _located(connection, kind)
         return self._file(name).rows(rows)
 
@@ -121,7 +122,7 @@ class Vectors:
         new = f"{kind}-{number}.f16"
         old = self._file(name).rows(rows)
         self._files.pop(new, None)
-        # Left over from a compaction that was killed? Then another process may still look at it: a new file.
+        # A killed compaction may have left the file, and another process may have it open: create a new one.
         (self.folder / new).unlink(missing_ok=True)
         with _opened(self.folder / new, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as handle:
             for part in np.split(slots, range(COPIED, len(slots), COPIED)):
@@ -133,11 +134,11 @@ class Vectors:
         )
 
     def remove_unused(self, connection: sqlite3.Connection) -> None:
-        """Delete files that no row names. Inside a write transaction: nobody is making a new one then."""
+        """Delete files without a reference. Call it in a write transaction: no other process creates one then."""
         named = {name for (name,) in connection.execute("SELECT name FROM vector_files")}
         for path in self.folder.glob("*.f16"):
             if path.name not in named:
-                with suppress(PermissionError):  # Windows: somebody still reads it; the next time, then
+                with suppress(PermissionError):  # Windows: a process still reads it; deleted next time
                     path.unlink()
 
     def _file(self, name: str) -> VectorFile:
@@ -157,7 +158,7 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names of new files outlive a power cut. Windows has no such call, and needs none."""
+    """Sync a folder, so that new file names survive a power cut. Windows has no such call, and needs none."""
     if hasattr(os, "O_DIRECTORY"):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -185,15 +186,15 @@ def _located(connection: sqlite3.Connection, kind: str) -> tuple[str, int]:
 
 
 def bad_vector(vector: Vector, dims: int) -> str:
-    """Why a vector cannot be stored; empty when it can."""
+    """Return the reason that a vector cannot be stored; empty when it can."""
     if vector.shape != (dims,):
         return f"a vector has {vector.size} numbers, the collection has {dims}"
     return "" if storable(vector) else "a vector has NaN, infinity or far too large numbers in it"
 
 
 def storable(vectors: NDArray[np.float32]) -> bool:
-    """Whether all numbers are finite in float16 too."""
-    return bool(vectors.min() > -MAX_SIZE and vectors.max() < MAX_SIZE)  # NaN survives both and is neither
+    """Return whether all numbers are finite in float16 too."""
+    return bool(vectors.min() > -MAX_SIZE and vectors.max() < MAX_SIZE)  # NaN fails both comparisons
 
 
 def to_half(vectors: NDArray[np.float32]) -> Half:
@@ -201,33 +202,31 @@ def to_half(vectors: NDArray[np.float32]) -> Half:
     return np.asarray(numkong.astype(np.ascontiguousarray(vectors, np.float32), "float16"))
 
 
-def unit(rows: Half) -> NDArray[np.float32]:
-    """Stored rows [n, dims] as float32 of unit length again; a zero row stays zero."""
-    vectors = np.asarray(numkong.astype(np.ascontiguousarray(rows), "float32"))
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
+def from_half(rows: Half) -> NDArray[np.float32]:
+    """Return stored rows [n, dims] as float32, scaled to unit length again; a zero row stays zero."""
+    return unit(np.asarray(numkong.astype(np.ascontiguousarray(rows), "float32")))
 
 
 def nearest(
     rows: Half,
     query: Vector,
-    want: int,
+    count: int,
     *,
     allowed: Slots | None = None,
     alive: Callable[[Slots], Iterable[int]] | None = None,
 ) -> tuple[Slots, NDArray[np.float32]]:
-    """The rows nearest to `query` by cosine, exactly: every row is scored.
+    """Return the rows nearest to `query` by cosine, exactly: every row is scored.
 
     Args:
         rows: float16 [n, dims], of about unit length.
         query: float32 [dims], of unit length.
-        want: How many rows are wanted, at least 1.
+        count: Number of rows, at least 1.
         allowed: Slots that may be returned; all when None.
-        alive: Tells which of some slots still count. Not needed with `allowed`.
+        alive: Returns those of some slots that are not dead. Not needed with `allowed`.
 
     Returns:
-        Slots and cosines, best first. May be longer than `want`: whatever ties with the last one is there
-        too, so that the caller can order ties by id.
+        Slots and cosines, best first. May be longer than `count`: ties with the last one are included, so that the
+        caller can order ties by id.
     """
     if allowed is not None and len(allowed) * GATHER_BELOW < len(rows):
         slots = allowed
@@ -238,29 +237,29 @@ def nearest(
         scores = _scored(rows, query)
         slots = np.arange(len(rows)) if allowed is None else allowed
         scores = scores if allowed is None else scores[allowed]
-    reach = want + 32
+    depth = count + 32
     while True:
-        if reach >= len(slots):
+        if depth >= len(slots):
             chosen, floor = slots, -np.inf
         else:
-            cut = float(np.partition(scores, -reach)[-reach])
+            cut = float(np.partition(scores, -depth)[-depth])
             chosen, floor = slots[scores >= cut - 2 * SCAN_ERROR], cut - SCAN_ERROR
         if alive is not None:
             chosen = np.fromiter(alive(chosen), np.int64)
         exact = _exact(rows, chosen, query)
-        # Rows left out score below `floor`: with enough rows at or above it, none of them can be missing.
-        if int((exact >= floor).sum()) >= want or floor == -np.inf:
+        # Other rows score below `floor`: with enough rows at or above it, none of them is missing.
+        if int((exact >= floor).sum()) >= count or floor == -np.inf:
             break
-        reach *= 4
-    if len(chosen) > want:
-        kept = exact >= np.partition(exact, -want)[-want]
+        depth *= 4
+    if len(chosen) > count:
+        kept = exact >= np.partition(exact, -count)[-count]
         chosen, exact = chosen[kept], exact[kept]
     order = np.argsort(-exact, kind="stable")
     return chosen[order], exact[order]
 
 
 def _scored(rows: Half, query: Vector) -> NDArray[np.float32]:
-    """Scalar products of all rows with the query, rounded a little (`SCAN_ERROR`): float32 [n]."""
+    """Return the scalar products of all rows with the query, with an error below `SCAN_ERROR`: float32 [n]."""
     scores = np.empty((len(rows), 1), np.float32)
     if len(rows) == 0:
         return scores[:, 0]
@@ -280,11 +279,11 @@ def _scored(rows: Half, query: Vector) -> NDArray[np.float32]:
 
 
 def _exact(rows: Half, slots: Slots, query: Vector) -> NDArray[np.float32]:
-    """Cosines of some rows with the query: float32 [len(slots)], the same for equal rows.
+    """Return the cosines of some rows with the query: float32 [len(slots)], the same for equal rows.
 
     In float64, because a float32 product adds up in another order at the end of a block, and equal rows would
     not tie.
     """
     exactly = query.astype(np.float64)
-    parts = [unit(rows[part]) @ exactly for part in np.split(slots, range(BLOCK, len(slots), BLOCK))]
+    parts = [from_half(rows[part]) @ exactly for part in np.split(slots, range(BLOCK, len(slots), BLOCK))]
     return np.asarray(np.concatenate(parts), dtype=np.float32)

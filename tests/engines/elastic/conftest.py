@@ -35,6 +35,6 @@ def pauses() -> list[float]:
 
 @pytest.fixture
 def cluster(address: str, pauses: list[float]) -> Iterator[Cluster]:
-    cluster = Cluster(connect(address).client, address, patience=60, pause=pauses.append)
+    cluster = Cluster(connect(address).client, address, retry_s=60, pause=pauses.append)
     yield cluster
     cluster.close()

@@ -98,7 +98,7 @@ def test_a_server_without_the_analyzer_of_a_language_makes_do_and_says_so(url, c
         assert engine.search(SearchRequest(words=WordQuery((Clause("DIE winde", "phrase"),)))).words.ids == (
             "a",
         )
-        assert ["letters only" in problem.found for problem in engine.problems()] == [True]
+        assert ["letters only" in problem.found for problem in engine.problems(full=True)] == [True]
     with pytest.raises(MappingMismatch, match="made for texts in german, the setting language is english"):
         ElasticEngine(connect(url), PREFIX, "deutsch", DIMS)
 
@@ -305,7 +305,7 @@ def test_mentions_say_whether_they_are_a_keyphrase(engine):
 @pytest.mark.parametrize("most", [50_000, 1])
 def test_nearest_mentions_under_a_topic_or_keyphrase(engine, monkeypatch, most):
     """With few documents under the filter by their ids; with many (here: more than one) by looking at the nearest."""
-    monkeypatch.setattr("indexer.engines.elastic.mentions.MAX_JOINED", most)
+    monkeypatch.setattr("indexer.engines.elastic.search.MAX_JOINED", most)
     engine.store(
         [document("a", lang="en"), document("b", lang="en"), document("c", lang="de"), document("d")]
     )

@@ -7,8 +7,7 @@ from traceback import format_exception
 
 import pytest
 
-from indexer.engines.elastic.cluster import Cluster, connect
-from indexer.engines.elastic.errors import explained
+from indexer.engines.elastic.cluster import Cluster, connect, explained
 from indexer.engines.elastic.health import problems_of_server
 from indexer.errors import (
     EngineForbidden,
@@ -174,7 +173,7 @@ def test_a_server_that_no_run_could_use_is_known_before_there_is_a_collection(st
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(SettingsError, match="credentials cannot be read"):
         connect("http://x:9200", credentials=f"@{tmp_path / 'missing'}")
-    with pytest.raises(SettingsError, match="no such file"):
+    with pytest.raises(SettingsError, match="does not exist"):
         connect("https://x:9200", certificates=str(tmp_path / "missing"))
     with pytest.raises(SettingsError, match="nothing would be encrypted"):
         connect("http://x:9200", certificates=str(tmp_path))

@@ -22,14 +22,14 @@ def test_rows_of_a_shard_that_is_away_are_not_missing(stub, cluster, pauses):
         by_id(cluster, "rows", ["a"])
     assert pauses == []
     stub.mishaps.extend([AWAY, AWAY, one(found=True, _source={"x": 1})])
-    with cluster.patient():
+    with cluster.retrying():
         assert by_id(cluster, "rows", ["a"]) == {"a": {"x": 1}}
     assert len(pauses) == 2
 
 
 def test_rows_of_an_index_that_is_gone_are_not_waited_for(stub, cluster, pauses):
     stub.mishaps.append(one(error={"type": "index_not_found_exception", "reason": "no such index [rows]"}))
-    with cluster.patient(), pytest.raises(MappingMismatch, match="no such index"):
+    with cluster.retrying(), pytest.raises(MappingMismatch, match="no such index"):
         by_id(cluster, "rows", ["a"])
     assert pauses == []
 
@@ -47,7 +47,7 @@ def test_a_run_waits_where_a_person_would_be_told(stub, cluster, pauses):
         cluster.search(index="rows")
     assert pauses == []
     stub.mishaps.extend([unavailable, unavailable, lambda _: (200, {"hits": {"hits": []}})])
-    with cluster.patient():
+    with cluster.retrying():
         assert cluster.search(index="rows") == {"hits": {"hits": []}}
     assert len(pauses) == 2
 
@@ -56,14 +56,14 @@ def test_one_of_several_searches_that_failed_is_waited_for(stub, cluster, pauses
     failed = {"error": {"type": "no_shard_available_action_exception", "reason": "[a]"}, "status": 503}
     stub.mishaps.append(lambda _: (200, {"responses": [{"hits": 1}, failed]}))
     stub.mishaps.append(lambda _: (200, {"responses": [{"hits": 1}, {"hits": 2}]}))
-    with cluster.patient():
+    with cluster.retrying():
         assert cluster.search_many([("rows", {}), ("rows", {})]) == [{"hits": 1}, {"hits": 2}]
     assert len(pauses) == 1
 
 
 def test_patience_has_an_end(stub, cluster, pauses):
     stub.mishaps.extend([unavailable] * 100)
-    with cluster.patient(), pytest.raises(EngineUnavailable, match="all shards failed"):
+    with cluster.retrying(), pytest.raises(EngineUnavailable, match="all shards failed"):
         cluster.search(index="rows")
     assert (
         60 <= sum(pauses) < 120
@@ -95,7 +95,7 @@ def test_a_stream_goes_on_after_a_restart(stub, cluster, pauses):
     stub.mishaps.extend(
         [opened[0], page("a", "b"), lambda _: (404, FORGOTTEN), opened[1], page("c", pit="q")]
     )
-    with cluster.patient():
+    with cluster.retrying():
         assert read(cluster) == ["a", "b", "c"]
     assert pauses == []
     assert stub.bodies[-2]["search_after"] == ["b", 0]

@@ -126,7 +126,7 @@ def test_an_id_that_is_too_long_is_refused():
     assert rows.unstorable_document(document("é" * 257)) == "the id has 514 bytes, more than 512"
 
 
-# -- queries -----------------------------------------------------------------------------------------------
+# -- queries -------------------------------------------------------------------------------------------------
 
 
 def phrase_of(text: str, kind: str = "phrase") -> dict:
@@ -194,3 +194,13 @@ def test_names_of_collections_that_differ_in_case_stay_apart():
     assert upper.startswith("indexer-main-")
     assert upper.islower()
     assert upper != "indexer-main-documents"
+
+
+def test_a_topic_that_0_1_0_wrote_is_read_with_its_locked_label():
+    row = {
+        "id": "t-000007", "label": "Sea freight", "phrases": ["cargo ship"], "size": 3, "named_by_hand": True,
+    }  # fmt: skip
+    topic = rows.to_topic(row, axis(0))
+    assert (topic.label, topic.label_locked) == ("Sea freight", True)
+    written = rows.of_topic(topic)
+    assert {name: written[name] for name in row} == row  # still the field of the mapping

@@ -271,14 +271,15 @@ def test_doctor_finds_what_is_wrong_before_work_starts(guarded, cluster_of, coll
         assert PASSWORD not in repr(settings)
     cluster = cluster_of("elastic")
     engine = ElasticEngine(cluster, "indexer", collection, DIMS)
-    assert list(engine.problems()) == []
+    assert engine.problems(full=True) == engine.problems() == []
     block = {"index.blocks.read_only_allow_delete": True}
     cluster.ask(cluster.client.indices.put_settings, index=engine.names.mentions, settings=block)
     (problem,) = engine.problems()
+    assert engine.problems(full=True) == [problem]
     assert problem.fatal
     assert "mentions-000001 takes no writes" in problem.found
     (problem,) = list(
-        ElasticEngine(cluster_of("reader"), "indexer", collection, DIMS, create=False).problems()
+        ElasticEngine(cluster_of("reader"), "indexer", collection, DIMS, create=False).problems(full=True)
     )[1:]
     assert "may only read: it lacks maintenance, write" in problem.found
 

@@ -67,7 +67,7 @@ class Server:
     def __init__(self, *restarts: int) -> None:
         self.client = self
         self.restarts = restarts
-        self.is_patient = True
+        self.retries = True
         self.opened = 0
         self.asked: list[str] = []
 
@@ -113,6 +113,6 @@ def test_what_a_restarted_server_has_forgotten_is_read_from_the_beginning():
     assert (sorted(set(ids)), ids[-7:]) == ([f"d{n}" for n in range(7)], [f"d{n}" for n in range(7)])
     assert server.opened == 2
     impatient = Server(2)
-    impatient.is_patient = False
+    impatient.retries = False
     with pytest.raises(EngineUnavailable):
         read_from(impatient)

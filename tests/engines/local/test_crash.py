@@ -86,7 +86,7 @@ def test_a_writer_killed_again_and_again(tmp_path):
 
 MOMENTS = {
     "before any vector": "vectors.VectorFile.write",
-    "between vectors and tables": "mention_rows.insert",
+    "between vectors and tables": "phrase_rows.insert_mentions",
     "before the commit": "facets.replace_codes",
     "with a new file half written": "vectors._write_all",
     "between new file and switch": "compaction._rewrite_phrases",
@@ -126,11 +126,7 @@ def test_killed_at_the_worst_moment(tmp_path, place, times):
 def die_in(place: str, times: int) -> None:
     """Make the `times`-th call of a function of the engine the end of this process."""
     import indexer.engines.local as package
-    from indexer.engines.local import (
-        document_rows,
-        mention_rows,
-        mined,
-    )
+    from indexer.engines.local import document_rows, phrase_rows
 
     *path, name = place.split(".")
     owner = package
@@ -147,6 +143,6 @@ def die_in(place: str, times: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    for module in (owner, document_rows, mined, mention_rows):
+    for module in (owner, document_rows, phrase_rows):
         if getattr(module, name, None) is original:
             setattr(module, name, deadly)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from indexer.engines.local import vectors
-from indexer.engines.local.vectors import SCAN_ERROR, nearest, storable, to_half, unit
+from indexer.engines.local.vectors import SCAN_ERROR, from_half, nearest, storable, to_half
 
 
 def rows_of(seed: int, count: int, dims: int = 16) -> np.ndarray:
@@ -81,7 +81,7 @@ def test_a_scanned_score_is_as_exact_as_said(dims):
 def test_rows_of_unit_length_come_back_so_and_zero_stays_zero():
     rows = rows_of(9, 3)
     rows[1] = 0
-    back = unit(to_half(rows))
+    back = from_half(to_half(rows))
     assert back.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(back, axis=1), [1, 0, 1], atol=1e-6)
     np.testing.assert_allclose(back, rows, atol=5e-4)

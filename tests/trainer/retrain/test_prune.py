@@ -62,7 +62,7 @@ def home(tmp_path):
                 catalog.plan_switch("main", number - 1, number, fit="", run="")
             generations.switch(number)
             if number > 1:
-                catalog.turn("main", number, topics=[], lineage=[])
+                catalog.switch_generation("main", number, topics=[], lineage=[])
         for name in (*MADE, "my-own"):
             shutil.copytree(SHIPPED / "minilm-base", found.home / "bundles" / name)
         catalog.record("other", [LedgerEntry("a", "1", "done", f"{THEIRS}@01234567+onnx-int8")])

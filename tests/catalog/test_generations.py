@@ -27,7 +27,7 @@ def turned(catalog: Catalog) -> Catalog:
     catalog.record("main@2", [done("a", "R2"), done("b", "R2", "1"), done("gone", "R2")])
     catalog.plan_switch("main", 1, 2, fit="R2", run="R2")
     assert catalog.generations("main")[1] == GenerationEntry(1, True, "", 0, "")  # planned is not done
-    catalog.turn("main", 2, topics=[TWO], lineage=[])
+    catalog.switch_generation("main", 2, topics=[TWO], lineage=[])
     return catalog
 
 
@@ -59,7 +59,7 @@ def test_a_turn_changes_fit_and_topics_too(turned: Catalog) -> None:
 def test_the_way_back_finds_the_documents_as_they_were(turned: Catalog) -> None:
     turned.record("main", [done("b", "R2", "3")])
     turned.plan_switch("main", 2, 1, fit="R1", run="R3")
-    turned.turn("main", 1, topics=[ONE], lineage=[])
+    turned.switch_generation("main", 1, topics=[ONE], lineage=[])
     assert turned.ledger("main", ["a", "b"]) == {
         "a": replace(done("a", "R1"), run="R0"),
         "b": LedgerEntry("b", "3", "stored", source="s"),
@@ -74,7 +74,7 @@ def test_the_way_back_finds_the_documents_as_they_were(turned: Catalog) -> None:
 
 def test_a_generation_without_topics_has_no_fit(turned: Catalog) -> None:
     turned.plan_switch("main", 2, 1, fit="", run="R3")
-    turned.turn("main", 1, topics=[], lineage=[])
+    turned.switch_generation("main", 1, topics=[], lineage=[])
     assert live_fit(turned) == ""
     assert turned.topics("main") == []
 
@@ -83,9 +83,11 @@ def test_a_turn_that_fails_changes_nothing(turned: Catalog) -> None:
     before = turned.ledger("main", ["a", "b", "c"])
     turned.plan_switch("main", 2, 1, fit="R1", run="R3")
     with pytest.raises(CatalogError):  # there is no such topic
-        turned.turn("main", 1, topics=[ONE], lineage=[LineageEntry("R3", "t-000099", None, "retired")])
-    with pytest.raises(NotFound, match="Nothing is known of generation 7"):
-        turned.turn("main", 7, topics=[], lineage=[])
+        turned.switch_generation(
+            "main", 1, topics=[ONE], lineage=[LineageEntry("R3", "t-000099", None, "retired")]
+        )
+    with pytest.raises(NotFound, match="No switch to generation 7"):
+        turned.switch_generation("main", 7, topics=[], lineage=[])
     assert turned.ledger("main", ["a", "b", "c"]) == before
     assert live_fit(turned) == "R2"
     assert turned.generations("main")[2].live
@@ -93,7 +95,7 @@ def test_a_turn_that_fails_changes_nothing(turned: Catalog) -> None:
 
 def test_the_same_turn_again_changes_nothing(turned: Catalog) -> None:
     before = turned.ledger("main", ["a", "b", "c"])
-    turned.turn("main", 2, topics=[], lineage=[])
+    turned.switch_generation("main", 2, topics=[], lineage=[])
     assert turned.ledger("main", ["a", "b", "c"]) == before
     assert live_fit(turned) == "R2"
 
