@@ -22,7 +22,7 @@ from indexer.catalog.locks import Lock, retraining
 from indexer.catalog.repository import Catalog
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
-from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
+from indexer.errors import TRAINING, CatalogError, IndexerError, QueryError, TrainingError, require
 from indexer.export.formatting import count
 from indexer.log import get_logger
 from indexer.pipeline.drift_check import measure
@@ -100,7 +100,9 @@ class Retrainer:
 
         Raises:
             CatalogError: Another retrain is under way.
+            PackageMissing: The extra `train` is not installed.
         """
+        _check_installed(options)
         with self._retraining() as lock:
             report, asked = self._looked(options)
             if not report.reason:
@@ -127,6 +129,7 @@ class Retrainer:
         with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.patient():
             self._tidy()
             run = self._catalog.run(id)
+            _check_installed(RetrainOptions.from_json(run.options))
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
             if run.state == "running":
                 self._count_deaths(run)
@@ -451,3 +454,9 @@ def _best(judged: Mapping[str, Report], *, force: bool) -> str | None:
     """What may take over, and finds most masked phrases; what could not be measured never may."""
     may = [name for name, report in judged.items() if report.checks and (force or report.accepted)]
     return max(may, key=lambda name: judged[name].context, default=None)
+
+
+def _check_installed(options: RetrainOptions) -> None:
+    """A named candidate is trained already; judging it needs no torch."""
+    if not options.candidate:
+        require(*TRAINING, extra="train", purpose="A retrain")
