@@ -1,4 +1,5 @@
-# Everything runs in .venv, which is made from requirements.lock. `make` alone lists the targets.
+# Everything runs in .venv. `make demo` installs requirements-light.lock into it, the other targets all of requirements.lock.
+# `make` alone lists the targets.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,13 +13,15 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test live services check format bench tables bundle lock clean
+.PHONY: help demo install test live services check format bench tables bundle lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/installed  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
+demo: $(or $(wildcard .venv/installed),.venv/installed-light)  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
 	@$(BIN)/indexer demo
+
+install: .venv/installed  ## install everything into .venv: training, workers, tests
 
 test: .venv/installed $(if $(REQUIRE_SERVICES),services)  ## run the fast tests; with REQUIRE_SERVICES=1 all: slow and live ones too
 	@$(BIN)/pytest $(FAST) $(PYTEST_ARGS)
@@ -62,28 +65,52 @@ bundle: .venv/installed  ## train the shipped encoder anew, from the texts in DA
 COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-lock: .venv/installed  ## write both lock files anew from pyproject.toml
-	@$(COMPILE) --extra dev --extra parquet --extra postgres --output-file requirements.lock
+# Not in the light lock, although others ask for them: the package of the model needs sentence-transformers only to offer
+# it, tokenizers the hub only to download from it, and spaCy setuptools for pkg_resources, which it no longer imports.
+UNUSED = sentence-transformers huggingface-hub setuptools
+
+lock: .venv/installed  ## write the lock files from pyproject.toml
+	@$(COMPILE) --extra dev --output-file requirements.lock
 	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
-	@grep -c == requirements.lock requirements-bench.lock
+	@printf '%s; python_version < "3"\n' $(UNUSED) | $(COMPILE) --extra model --constraint requirements.lock \
+		--override - --output-file requirements-light.lock
+	@grep -c == requirements.lock requirements-light.lock requirements-bench.lock
 
 clean:  ## remove caches and the demo's collection; the environments stay
 	@rm -rf .indexer-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
-# An environment is ready when its file `installed` is newer than its lock and pyproject.toml.
+# An environment is complete when its file `installed` or `installed-light` is newer than the lock and pyproject.toml. The
+# file goes before an installation and comes back at its end; an environment without one is removed and made again.
 .venv/installed: requirements.lock pyproject.toml
-	$(call install,.venv,requirements.lock)
+	$(call install,.venv,$@,$<,. PyTorch is large: the first time takes some minutes)
+
+.venv/installed-light: requirements-light.lock pyproject.toml
+	$(call install,.venv,$@,$<)
 
 .venv-bench/installed: requirements-bench.lock pyproject.toml
-	$(call install,.venv-bench,requirements-bench.lock)
+	$(call install,.venv-bench,$@,$<,. PyTorch is large: the first time takes some minutes)
 
+# uv downloads and unpacks in parallel. It comes from the lock, by pip, into a folder that is removed at the end, and uses
+# the index that pip is set to.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.12" >&2; exit 1; }
-	@echo "Installing the packages of $(2) into $(1). PyTorch is large: the first time takes some minutes."
-	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(2)
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
-	@touch $@
+	@echo "Installing the packages of $(3) into $(1)$(4)."
+	@set -e; \
+	boot=$$(mktemp -d); trap 'rm -rf "$$boot"' EXIT; trap 'exit 130' INT TERM; \
+	ls $(1)/installed* >/dev/null 2>&1 || rm -rf $(1); \
+	rm -f $(1)/installed*; \
+	awk '/^[a-z]/ {ours = /^uv==/} ours' requirements.lock >"$$boot/uv.lock"; \
+	$(PYTHON) -m venv "$$boot/pip"; \
+	pip="$$boot/pip/bin/python -m pip --disable-pip-version-check"; \
+	$$pip install --quiet --no-deps --require-hashes -r "$$boot/uv.lock"; \
+	index=$${PIP_INDEX_URL:-$$($$pip config get global.index-url 2>/dev/null || true)}; \
+	test -z "$$index" || export UV_DEFAULT_INDEX="$$index"; \
+	export UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=180; \
+	uv=$$boot/pip/bin/uv; \
+	test -x $(1)/bin/python || $$uv venv --quiet --no-project --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(1); \
+	$$uv pip install --quiet --python $(1)/bin/python --no-deps --require-hashes -r $(3); \
+	$$uv pip install --quiet --python $(1)/bin/python --no-deps --build-constraint requirements.lock -e .; \
+	touch $(2)
 endef

@@ -435,9 +435,11 @@ def _why(error: BaseException) -> str:
 
 def _too_short(bundle: Bundle, options: RetrainOptions) -> list[str]:
     """A note where the budget has ended before much could be learned."""
+    if options.candidate:
+        return []
     from trainer.base.job import FEW  # which loads torch; a training has loaded it
 
-    steps = 0 if options.candidate else int(bundle.scores.get("steps", FEW))
+    steps = int(bundle.scores.get("steps", FEW))
     if not 0 < steps < FEW:
         return []
     return [
