@@ -65,16 +65,18 @@ bundle: .venv/installed  ## train the shipped encoder anew, from the texts in DA
 COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-# Not in the light lock, although others ask for them: the package of the model needs sentence-transformers only to offer
-# it, tokenizers the hub only to download from it, and spaCy setuptools for pkg_resources, which it no longer imports.
-UNUSED = sentence-transformers huggingface-hub setuptools
+# Left out of the light locks, although packages ask for them: nothing here imports them. The package of the model names
+# sentence-transformers, tokenizers the hub, and spaCy setuptools, which the image needs to install the program.
+UNUSED = sentence-transformers huggingface-hub
+LIGHTER = $(COMPILE) --constraint requirements.lock --override - --extra model
 
 lock: .venv/installed  ## write the lock files from pyproject.toml
 	@$(COMPILE) --extra dev --output-file requirements.lock
 	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
-	@printf '%s; python_version < "3"\n' $(UNUSED) | $(COMPILE) --extra model --constraint requirements.lock \
-		--override - --output-file requirements-light.lock
-	@grep -c == requirements.lock requirements-light.lock requirements-bench.lock
+	@printf '%s; python_version < "3"\n' $(UNUSED) setuptools | $(LIGHTER) --output-file requirements-light.lock
+	@printf '%s; python_version < "3"\n' $(UNUSED) | $(LIGHTER) --extra html --extra postgres --extra workers \
+		--output-file requirements-server.lock
+	@grep -c == requirements*.lock
 
 clean:  ## remove caches and the demo's collection; the environments stay
 	@rm -rf .indexer-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -168,7 +168,7 @@ def require(*modules: str, extra: str, purpose: str, error: type[IndexerError] =
     missing = [name for name in modules if not is_installed(name)]
     if missing:
         raise error(
-            f"{purpose} needs {' and '.join(missing)}, not installed here.",
+            f"{purpose} needs the extra '{extra}'. Not installed: {', '.join(missing)}.",
             hint=f'pip install "indexer[{extra}]"',
             missing=missing,
         )

