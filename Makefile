@@ -100,17 +100,18 @@ define install
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.12" >&2; exit 1; }
 	@echo "Installing the packages of $(3) into $(1)$(4)."
 	@set -e; \
-	boot=$$(mktemp -d); trap 'rm -rf "$$boot"' EXIT; trap 'exit 130' INT TERM; \
+	boot=$(1)-boot; trap "rm -rf $$boot" EXIT; trap 'exit 130' INT TERM; \
+	rm -rf $$boot; \
 	ls $(1)/installed* >/dev/null 2>&1 || rm -rf $(1); \
 	rm -f $(1)/installed*; \
-	awk '/^[a-z]/ {ours = /^uv==/} ours' requirements.lock >"$$boot/uv.lock"; \
-	$(PYTHON) -m venv "$$boot/pip"; \
-	pip="$$boot/pip/bin/python -m pip --disable-pip-version-check"; \
-	$$pip install --quiet --no-deps --require-hashes -r "$$boot/uv.lock"; \
+	$(PYTHON) -m venv $$boot; \
+	awk '/^[a-z]/ {ours = /^uv==/} ours' requirements.lock >$$boot/uv.lock; \
+	pip="$$boot/bin/python -m pip --disable-pip-version-check"; \
+	$$pip install --quiet --no-deps --require-hashes -r $$boot/uv.lock; \
 	index=$${PIP_INDEX_URL:-$$($$pip config get global.index-url 2>/dev/null || true)}; \
 	test -z "$$index" || export UV_DEFAULT_INDEX="$$index"; \
 	export UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=180; \
-	uv=$$boot/pip/bin/uv; \
+	uv=$$boot/bin/uv; \
 	test -x $(1)/bin/python || $$uv venv --quiet --no-project --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(1); \
 	$$uv pip install --quiet --python $(1)/bin/python --no-deps --require-hashes -r $(3); \
 	$$uv pip install --quiet --python $(1)/bin/python --no-deps --build-constraint requirements.lock -e .; \

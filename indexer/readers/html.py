@@ -31,9 +31,7 @@ _DATES = (
 
 def parse(file: File, options: ReadOptions) -> Page:
     if not is_installed("trafilatura"):
-        raise file.problem(
-            "HTML needs the extra 'html'. Not installed: trafilatura.", hint='pip install "indexer[html]"'
-        )
+        raise file.problem("HTML needs the extra 'html': pip install \"indexer[html]\"")
     data = all_bytes(file, options, options.longest_line)
     markup = decode(data, file, declared=_declared(data))
     with borrowed(file, "HTML", "trafilatura", "htmldate", "courlan", "justext", "charset_normalizer"):

@@ -71,8 +71,7 @@ def test_an_html_file_without_its_library_is_one_that_fails(
     (tmp_path / "a.html").write_text("<p>one</p>")
     (tmp_path / "b.txt").write_text("two")
     error, document = sorted(read([tmp_path]), key=lambda one: isinstance(one, Document))
-    assert "extra 'html'" in str(error)
-    assert error.hint == 'pip install "indexer[html]"'
+    assert str(error).endswith('pip install "indexer[html]"')
     assert document.text == "two"
 
 
