@@ -1,4 +1,5 @@
-# Everything runs in .venv, which is made from requirements.lock. `make` alone lists the targets.
+# Everything runs in .venv. `make demo` installs requirements-light.lock into it, the other targets all of requirements.lock.
+# `make` alone lists the targets.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,13 +13,15 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test live services check format bench tables bundle docs lock clean
+.PHONY: help demo install test live services check format bench tables bundle docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/installed  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
+demo: $(or $(wildcard .venv/installed),.venv/installed-light)  ## index 600 abstracts into ./.indexer-demo, show topics, search, phrases, a document
 	@$(BIN)/indexer demo
+
+install: .venv/installed  ## install everything into .venv: training, workers, tests
 
 test: .venv/installed $(if $(REQUIRE_SERVICES),services)  ## run the fast tests; with REQUIRE_SERVICES=1 all: slow and live ones too
 	@$(BIN)/pytest $(FAST) $(PYTEST_ARGS)
@@ -65,28 +68,55 @@ docs: .venv/installed  ## write docs/commands.md from the help of the commands
 COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-lock: .venv/installed  ## write both lock files anew from pyproject.toml
-	@$(COMPILE) --extra dev --extra parquet --extra postgres --output-file requirements.lock
+# Left out of the light locks, although packages ask for them: nothing here imports them. The package of the model names
+# sentence-transformers, tokenizers the hub, and spaCy setuptools, which the image needs to install the program.
+UNUSED = sentence-transformers huggingface-hub
+LIGHTER = $(COMPILE) --constraint requirements.lock --override - --extra model
+
+lock: .venv/installed  ## write the lock files from pyproject.toml
+	@$(COMPILE) --extra dev --output-file requirements.lock
 	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
-	@grep -c == requirements.lock requirements-bench.lock
+	@printf '%s; python_version < "3"\n' $(UNUSED) setuptools | $(LIGHTER) --output-file requirements-light.lock
+	@printf '%s; python_version < "3"\n' $(UNUSED) | $(LIGHTER) --extra html --extra postgres --extra workers \
+		--output-file requirements-server.lock
+	@grep -c == requirements*.lock
 
 clean:  ## remove caches and the demo's collection; the environments stay
 	@rm -rf .indexer-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
-# An environment is ready when its file `installed` is newer than its lock and pyproject.toml.
+# An environment is complete when its file `installed` or `installed-light` is newer than the lock and pyproject.toml. The
+# file goes before an installation and comes back at its end; an environment without one is removed and made again.
 .venv/installed: requirements.lock pyproject.toml
-	$(call install,.venv,requirements.lock)
+	$(call install,.venv,$@,$<,. PyTorch is large: the first time takes some minutes)
+
+.venv/installed-light: requirements-light.lock pyproject.toml
+	$(call install,.venv,$@,$<)
 
 .venv-bench/installed: requirements-bench.lock pyproject.toml
-	$(call install,.venv-bench,requirements-bench.lock)
+	$(call install,.venv-bench,$@,$<,. PyTorch is large: the first time takes some minutes)
 
+# uv downloads and unpacks in parallel. It comes from the lock, by pip, into a folder that is removed at the end, and uses
+# the index that pip is set to.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.12" >&2; exit 1; }
-	@echo "Installing the packages of $(2) into $(1). PyTorch is large: the first time takes some minutes."
-	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(2)
-	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
-	@touch $@
+	@echo "Installing the packages of $(3) into $(1)$(4)."
+	@set -e; \
+	boot=$(1)-boot; trap "rm -rf $$boot" EXIT; trap 'exit 130' INT TERM; \
+	rm -rf $$boot; \
+	ls $(1)/installed* >/dev/null 2>&1 || rm -rf $(1); \
+	rm -f $(1)/installed*; \
+	$(PYTHON) -m venv $$boot; \
+	awk '/^[a-z]/ {ours = /^uv==/} ours' requirements.lock >$$boot/uv.lock; \
+	pip="$$boot/bin/python -m pip --disable-pip-version-check"; \
+	$$pip install --quiet --no-deps --require-hashes -r $$boot/uv.lock; \
+	index=$${PIP_INDEX_URL:-$$($$pip config get global.index-url 2>/dev/null || true)}; \
+	test -z "$$index" || export UV_DEFAULT_INDEX="$$index"; \
+	export UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=180; \
+	uv=$$boot/bin/uv; \
+	test -x $(1)/bin/python || $$uv venv --quiet --no-project --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(1); \
+	$$uv pip install --quiet --python $(1)/bin/python --no-deps --require-hashes -r $(3); \
+	$$uv pip install --quiet --python $(1)/bin/python --no-deps --build-constraint requirements.lock -e .; \
+	touch $(2)
 endef

@@ -2,6 +2,7 @@
 
 IndexerError
 ├── SettingsError            a setting is missing or unusable
+│   └── PackageMissing       a Python package of an extra is not installed
 ├── InputError               a file or record from the user is unusable
 ├── QueryError               a search, filter or id from the user cannot be understood
 ├── NotFound                 the document, topic, bundle or collection asked for is not there
@@ -28,6 +29,8 @@ programs go in keyword attributes.
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 
@@ -61,6 +64,10 @@ class SettingsError(IndexerError):
     """A setting is missing or unusable."""
 
     exit_code = 2
+
+
+class PackageMissing(SettingsError):
+    """A Python package is not installed that one of the project's extras brings."""
 
 
 class InputError(IndexerError):
@@ -143,3 +150,30 @@ class NotEnoughData(TrainingError):
 
 class LossDiverged(TrainingError):
     """The loss became NaN or infinite."""
+
+
+TRAINING = ("torch", "transformers", "matplotlib", "huggingface_hub")  # modules of the extra `train`
+
+
+def require(*modules: str, extra: str, purpose: str, error: type[IndexerError] = PackageMissing) -> None:
+    """Check that modules are installed, without importing them; call it before the work starts.
+
+    Args:
+        extra: The extra of the project that brings them.
+        purpose: The subject of the message, e.g. ``Training``.
+
+    Raises:
+        PackageMissing, or `error`: At least one is missing. The hint is the command that installs it.
+    """
+    missing = [name for name in modules if not is_installed(name)]
+    if missing:
+        raise error(
+            f"{purpose} needs the extra '{extra}'. Not installed: {', '.join(missing)}.",
+            hint=f'pip install "indexer[{extra}]"',
+            missing=missing,
+        )
+
+
+def is_installed(module: str) -> bool:
+    """Whether `import module` would find something."""
+    return sys.modules.get(module, ...) is not None and find_spec(module) is not None

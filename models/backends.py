@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.errors import BackendUnavailable
+from indexer.errors import BackendUnavailable, require
 from models.bundle import Bundle
 
 
@@ -29,6 +29,7 @@ def make_backend(bundle: Bundle, name: str, *, home: Path, threads: int) -> Back
         from models.onnx.backend import OnnxBackend
 
         return OnnxBackend(bundle, name, threads, home=home)
+    require("torch", "transformers", extra="train", purpose=f"Backend '{name}'", error=BackendUnavailable)
     from models.torch.backend import TorchBackend
 
     return TorchBackend(bundle, name, threads)

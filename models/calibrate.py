@@ -337,5 +337,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _key(bundle: Bundle, threads: int) -> str:
     """What the results hold for. A new library version may be faster, or compute something else."""
-    versions = " ".join(f"{name}={metadata.version(name)}" for name in ("onnxruntime", "torch"))
+    versions = " ".join(f"{name}={_version(name)}" for name in ("onnxruntime", "torch"))
     return f"{bundle.fingerprint[:16]} | {cpu_model()} | threads={threads} gpu={has_gpu()} | {versions}"
+
+
+def _version(package: str) -> str:
+    """The version of an installed package; empty without it."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

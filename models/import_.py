@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from indexer.errors import BundleIncompatible, BundleMissing, ModelError
+from indexer.errors import TRAINING, BundleIncompatible, BundleMissing, ModelError, require
 from indexer.protocols import Window
 from models.bundle import ADAPTER, Bundle, Pooling, write_bundle
 from models.registry import Registry
@@ -74,7 +74,9 @@ def import_checkpoint(source: str, wanted: ImportOptions, *, home: Path) -> Bund
         BundleMissing: There is no such folder or name, or the hub cannot be reached.
         BundleIncompatible: The architecture is unknown, or weights or tokenizer cannot be used.
         ModelError: There is a bundle of this name.
+        PackageMissing: The extra `train` is not installed.
     """
+    require(*TRAINING, extra="train", purpose="An import")
     registry = Registry(home)
     name = wanted.name or _name_of(source)
     if name in registry.list():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.errors import BundleIncompatible
+from indexer.errors import BackendUnavailable, BundleIncompatible, require
 from indexer.keyphrases.absent import vocabulary
 from indexer.keyphrases.ranker import DualEncoder, Ranker, Recombined
 from indexer.records import Document
@@ -52,6 +52,9 @@ def _generator(bundle: Bundle) -> Callable[[Document], Sequence[Recombined]] | N
     """The decoder of a bundle that has one."""
     if bundle.base_config.get("model_type") != "bart":
         return None
+    require(
+        "torch", "transformers", extra="train", purpose=f"Bundle '{bundle.name}'", error=BackendUnavailable
+    )
     from models.torch.generator import Generator  # which loads torch
 
     return Generator(bundle)

@@ -44,8 +44,10 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
       indexer worker --queue prepare --concurrency 4
       indexer worker --queue encode --metrics 9100
     """
-    from indexer.errors import SettingsError
+    from indexer.errors import SettingsError, require
     from models.hardware import physical_cores
+
+    require("celery", extra="workers", purpose="A worker")
     from workers.messages import Sender
     from workers.metrics import serve_metrics
     from workers.queues import gpus, processes

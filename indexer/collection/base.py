@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from indexer.catalog import Catalog
 from indexer.engines.base import Engine
-from indexer.errors import Superseded
+from indexer.errors import Superseded, require
 from indexer.keyphrases.ranker import Ranker
 from indexer.protocols import Encoder
 from indexer.runs.bundle_files import open_live
@@ -63,8 +63,12 @@ class Opened:
 
         Raises:
             NotFound: There is no such collection, and none is to be made.
+            PackageMissing: A broker is set, and the extra `workers` is not installed.
         """
-        settings, engine = open_live(settings or load_settings(**flags), create=create)
+        settings = settings or load_settings(**flags)
+        if settings.broker:
+            require("celery", extra="workers", purpose="INDEXER_BROKER")
+        settings, engine = open_live(settings, create=create)
         try:
             settings.make_home()
             catalog = Catalog.open(settings.database)

@@ -8,11 +8,10 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from indexer.errors import InputError, QueryError, SettingsError
+from indexer.errors import InputError, QueryError, is_installed, require
 from indexer.export.serialize import growing
 from indexer.records import Topic
 from indexer.search.results import Hit
@@ -127,12 +126,9 @@ def as_parquet(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[bytes]:
     """Parquet, complete before its first part goes out. The users' own fields are text where values differ in type.
 
     Raises:
-        SettingsError: pyarrow is not installed.
+        PackageMissing: pyarrow is not installed.
     """
-    if not find_spec("pyarrow"):
-        raise SettingsError(
-            "Parquet needs pyarrow, which is not installed.", hint="pip install 'indexer[parquet]'"
-        )
+    require("pyarrow", extra="parquet", purpose="Parquet")
     from indexer.export import parquet
 
     return parquet.write(rows, columns, [name for name in columns if name.startswith(OWN)])
@@ -143,7 +139,7 @@ WRITERS: dict[str, Writer] = {"csv": as_csv, "jsonl": as_jsonl, "parquet": as_pa
 KINDS = {
     "csv": "CSV",
     "jsonl": "JSON Lines",
-    **({"parquet": "Parquet"} if find_spec("pyarrow") else {}),
+    **({"parquet": "Parquet"} if is_installed("pyarrow") else {}),
 }  # that can be
 
 
@@ -152,10 +148,13 @@ def writer_for(path: Path) -> Writer:
 
     Raises:
         QueryError: The kind is unknown.
+        PackageMissing: Its library is not installed.
     """
     kind = path.suffix.lower().removeprefix(".")
     if kind not in WRITERS:
         raise QueryError(f"{path} must end in {', '.join(f'.{known}' for known in WRITERS)}.")
+    if kind == "parquet":
+        require("pyarrow", extra="parquet", purpose="Parquet")
     return WRITERS[kind]
 
 

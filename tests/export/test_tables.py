@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from indexer.errors import InputError, QueryError, SettingsError
+from indexer.errors import InputError, PackageMissing, QueryError
 from indexer.export import tables
 
 ROWS = [
@@ -117,10 +118,12 @@ def test_parquet_keeps_the_type_that_all_values_of_a_field_have(values, kind, re
 
 
 def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("indexer.export.tables.find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match="pyarrow") as caught:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(PackageMissing, match="pyarrow") as caught:
         tables.as_parquet([], ["a"])
-    assert caught.value.hint == "pip install 'indexer[parquet]'"
+    assert caught.value.hint == 'pip install "indexer[parquet]"'
+    with pytest.raises(PackageMissing, match="pyarrow"):
+        tables.writer_for(Path("a.parquet"))
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):

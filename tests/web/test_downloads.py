@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections import Counter
 
 import pytest
@@ -100,10 +101,10 @@ def test_parquet(web):
 
 
 def test_parquet_needs_a_package(web, monkeypatch):
-    monkeypatch.setattr("indexer.export.tables.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     answer = web.get("/api/export/topics/parquet")
     assert answer.status_code == 501
-    assert answer.json()["detail"] == "Parquet needs pyarrow, which is not installed."
+    assert answer.json()["detail"] == "Parquet needs the extra 'parquet'. Not installed: pyarrow."
     assert "pip" not in answer.json()["hint"]  # that is for who looks after the server, in the log
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from indexer.errors import TRAINING, require
 from indexer.export.formatting import count
 from indexer.protocols import Progress
 
@@ -81,7 +82,12 @@ class TrainingOptions:
         return {"recipe": self.recipe, **values}
 
     def train(self, base: Bundle, *, home: Path, progress: Progress) -> Bundle:
-        """Train from a bundle, and put the new one into the home."""
+        """Train from a bundle, and put the new one into the home.
+
+        Raises:
+            PackageMissing: The extra `train` is not installed.
+        """
+        require(*TRAINING, extra="train", purpose="Training")
         trained: Bundle = resolve_name(self.function)(base, self, home=home, progress=progress)
         return trained
 

@@ -22,7 +22,7 @@ from indexer.catalog.generations import ledger_of
 from indexer.catalog.locks import Lock, retraining
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
-from indexer.errors import CatalogError, IndexerError, QueryError, TrainingError
+from indexer.errors import TRAINING, CatalogError, IndexerError, QueryError, TrainingError, require
 from indexer.export.formatting import count
 from indexer.log import get_logger
 from indexer.pipeline.drift_check import measure
@@ -101,7 +101,9 @@ class Retrainer:
 
         Raises:
             CatalogError: Another retrain is running.
+            PackageMissing: The extra `train` is not installed.
         """
+        _check_installed(options)
         with self._retraining() as lock:
             report, request = self._checked(options)
             if not report.reason:
@@ -128,6 +130,7 @@ class Retrainer:
         with self._catalog.lock(retraining(self._name), "indexer worker"), self._engine.retrying():
             self._tidy()
             run = self._catalog.run(id)
+            _check_installed(RetrainOptions.from_json(run.options))
             report = RetrainReport(run=id, resumed=bool(run.counts), seconds=run.counts.get("seconds", 0.0))
             if run.state == "running":
                 self._count_crashes(run)
@@ -457,3 +460,9 @@ def _best(judged: Mapping[str, Report], *, force: bool) -> str | None:
     """The accepted candidate that finds most masked phrases; one that could not be measured is never accepted."""
     accepted = [name for name, report in judged.items() if report.checks and (force or report.accepted)]
     return max(accepted, key=lambda name: judged[name].context, default=None)
+
+
+def _check_installed(options: RetrainOptions) -> None:
+    """A named candidate is trained already; judging it needs no torch."""
+    if not options.candidate:
+        require(*TRAINING, extra="train", purpose="A retrain")

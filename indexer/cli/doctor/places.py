@@ -49,7 +49,10 @@ def catalog(settings: Settings) -> Found:
 
 @guarded("broker")
 def broker(settings: Settings) -> Found:
+    from indexer.errors import require
     from indexer.log import masked
+
+    require("celery", extra="workers", purpose="INDEXER_BROKER")
     from workers.messages import Sender
 
     sender = Sender(settings)
