@@ -21,6 +21,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from indexer.common import DOTTED_PATH
 from indexer.errors import SettingsError
 from indexer.log import Format, Level, get_logger, masked
 from mappings import LANGUAGES, VectorIndex
@@ -193,6 +194,11 @@ class Settings(BaseSettings):
         "Encoder for a new collection: the name of a bundle, or its folder.",
         "name a bundle",
     )
+    encoder: Annotated[str, _matching(rf"|{DOTTED_PATH}")] = _setting(
+        "",
+        "Class of your own encoder for a new collection, by its dotted path; it replaces the bundle.",
+        "be the dotted path of a class, such as my_package.MyEncoder",
+    )
     backend: Backend = _setting(
         "auto",
         "What the encoder runs on: `auto` measures and chooses.",
@@ -290,7 +296,9 @@ class Settings(BaseSettings):
     def model_post_init(self, context: Any) -> None:
         if not self.database:
             file = (self.home / "catalog.sqlite").absolute().as_posix()
-            object.__setattr__(self, "database", f"sqlite:///{file}")  # frozen for everybody else
+            object.__setattr__(self, "database", f"sqlite:///{file}")  # the model is frozen
+        if self.encoder:
+            object.__setattr__(self, "bundle", self.encoder)
 
     @property
     def collection_folder(self) -> Path:

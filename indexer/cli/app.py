@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 SHARED_NOTE = (
-    "Options of every command, before or after its name: --home, --collection, --engine, --bundle, "
+    "Options of every command, before or after its name: --home, --collection, --engine, --bundle, --encoder, "
     "--backend, --threads, -v, --traceback. See: indexer --help"
 )
 
@@ -109,9 +109,9 @@ class App:
         from indexer.catalog import Catalog
         from indexer.cli.opened import OpenedCollection
         from indexer.engines.local import LocalEngine
-        from models.registry import Registry
+        from models.load import encoder_dims
 
-        dims = Registry(settings.home).get(settings.bundle).dims
+        dims = encoder_dims(settings.bundle, settings.home)
         with TemporaryDirectory(prefix="indexer-") as folder:
             catalog = Catalog.open(f"sqlite:///{Path(folder, 'catalog.sqlite').as_posix()}")
             engine = LocalEngine(Path(folder, "collection"), dims)
@@ -182,6 +182,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         setting("collection", "NAME", "Collection to work on.  [default: main]"),
         setting("engine", "NAME|URL", "'local', or the URL of an Elasticsearch.  [default: local]"),
         setting("bundle", "NAME", "Encoder for a new collection.  [default: minilm-phrases]"),
+        setting("encoder", "PATH", "Your own encoder for a new collection: my_package.MyEncoder."),
         setting(
             "backend", "NAME",
             "auto, torch-fp32, torch-bf16, torch (GPU), onnx-fp32 or onnx-int8.  [default: auto]",

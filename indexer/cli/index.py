@@ -81,10 +81,11 @@ def index(
 
 def _tell_of_other_encoder(app: App, settings: Settings) -> None:
     """--bundle is for a new collection: one that there is goes on with its encoder, and that should be known."""
-    asked = app.flags.get("bundle")
-    if asked and asked != settings.bundle:
+    option = "encoder" if "encoder" in app.flags else "bundle"
+    requested = app.flags.get(option)
+    if requested and requested != settings.bundle:
         warn(
-            f"Collection '{settings.collection}' goes on with its encoder '{settings.bundle}': --bundle {asked} "
+            f"Collection '{settings.collection}' goes on with its encoder '{settings.bundle}': --{option} {requested} "
             "would count for a new one (--collection NAME)."
         )
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from indexer.collection.base import Opened, on_live_generation
+from indexer.collection.base import OpenCollection, on_live_generation
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
@@ -34,7 +34,7 @@ MINED_FIELDS = ("topic", "keyphrase", "absent_keyphrase")
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
-class Reading(Opened):
+class QueryMethods(OpenCollection):
     """A collection to be read."""
 
     # -- searching ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from indexer.catalog.entries import DeadLetter, Run, Work
 from indexer.catalog.locks import retraining, watching
-from indexer.collection.queries import Reading
+from indexer.collection.base import OpenCollection
 from indexer.engines.base import EngineInfo
 from indexer.pipeline.drift_check import Drift, latest
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from indexer.engines.generations import Generation
 
 
-class State(Reading):
+class StatusMethods(OpenCollection):
     """A collection to be looked after."""
 
     def generations(self) -> list[Generation]:

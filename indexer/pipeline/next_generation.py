@@ -13,9 +13,9 @@ way back is in `rollback.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,10 +28,10 @@ from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError
-from indexer.keyphrases.ranker import Ranker
 from indexer.pipeline.finalize import Finisher, topic_entries
 from indexer.pipeline.run import Pipeline, RunReport
-from indexer.protocols import Encoder, Progress, no_progress
+from indexer.pipeline.steps import MiningOptions
+from indexer.protocols import Progress, no_progress
 from indexer.records import Topic
 from indexer.settings import Settings
 from indexer.topics.fits import NamedFit, live_fit, saved_fit
@@ -58,25 +58,6 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
         yield lock
 
 
-@dataclass(frozen=True)
-class MiningOptions:
-    """How the next generation is mined.
-
-    Attributes:
-        bundle: Its name; the vectors of one generation all come from one.
-        dims: Length of its vectors.
-    """
-
-    bundle: str
-    dims: int
-    encoder: Callable[[], Encoder]
-    tagger: str
-    taggers: int  # processes
-    keyphrases: int
-    ranker: Callable[[], Ranker | None] = lambda: None
-    absent: int = 0
-
-
 class NextGeneration:
     """Builds one generation, and lets it take over."""
 
@@ -86,18 +67,18 @@ class NextGeneration:
         catalog: Catalog,
         collection: str,
         run: str,
-        recipe: MiningOptions,
+        options: MiningOptions,
         progress: Progress = no_progress,
     ) -> None:
         self._generations = generations
         self._catalog = catalog
         self._collection = collection
         self._run = run
-        self._recipe = recipe
+        self._options = options
         self._progress = progress
         self._continued = ""  # the live fit whose topics those of this generation continue
         self._live = generations.open(generations.live())
-        self.number, self._next = _begun(generations, catalog, collection, recipe)
+        self.number, self._next = _begun(generations, catalog, collection, options)
         self._patience = ExitStack()
         for engine in (self._live, self._next):
             self._patience.enter_context(engine.patient())
@@ -169,36 +150,18 @@ class NextGeneration:
         return [replace(t, centroid=unit(sums.get(t.id, nowhere))) for t in self._live.topics()]
 
     def _pipeline(self) -> Pipeline:
-        return Pipeline(
-            self._next,
-            self._catalog,
-            self.ledger,
-            self._recipe.encoder,
-            tagger=self._recipe.tagger,
-            workers=self._recipe.taggers,
-            keyphrases=self._recipe.keyphrases,
-            ranker=self._recipe.ranker,
-            absent=self._recipe.absent,
-            progress=self._progress,
-        )
+        return Pipeline(self._next, self._catalog, self.ledger, self._options, self._progress)
 
     def _finisher(self) -> Finisher:
         return Finisher(
-            self._next,
-            self._catalog,
-            self._collection,
-            self._run,
-            self._recipe.keyphrases,
-            self._progress,
+            self._next, self._catalog, self._collection, self._run, self._options, self._progress,
             ledger=self.ledger,
-            ranker=self._recipe.ranker(),
-            absent=self._recipe.absent,
-        )
+        )  # fmt: skip
 
 
 def as_in(live: NamedFit | None) -> TopicRequest:
     """What finds topics as there are now: in the same way, and as many."""
-    return TopicRequest(live.finder, live.asked or len(set(live.ids))) if live else TopicRequest()
+    return TopicRequest(live.model, live.requested or len(set(live.ids))) if live else TopicRequest()
 
 
 def bring_up(
@@ -321,22 +284,22 @@ def _way_back(
 
 
 def _begun(
-    generations: Generations, catalog: Catalog, collection: str, recipe: MiningOptions
+    generations: Generations, catalog: Catalog, collection: str, options: MiningOptions
 ) -> tuple[int, Engine]:
     """The unfinished generation of this bundle, or a new one; one that was begun with another encoder is removed."""
     for one in generations.all():
         if one.state == "unfinished":
             used = catalog.bundles_used(ledger_of(collection, one.number))
-            if one.bundle == recipe.bundle and one.dims and _only_of(recipe, used):
+            if one.bundle == options.bundle and one.dims and _only_of(options, used):
                 return one.number, generations.open(one.number)
             remove_generation(generations, catalog, collection, one.number)
-    engine = generations.make(recipe.dims, bundle=recipe.bundle)
+    engine = generations.make(options.dims, bundle=options.bundle)
     return max(one.number for one in generations.all()), engine
 
 
-def _only_of(recipe: MiningOptions, used: Set[str]) -> bool:
-    """Whether all vectors are of the recipe's encoder: a bundle may have been replaced by another of its name."""
-    return not used or {_weights(bundle) for bundle in used} == {_weights(recipe.encoder().bundle)}
+def _only_of(options: MiningOptions, used: Set[str]) -> bool:
+    """Whether all vectors are of the options's encoder: a bundle may have been replaced by another of its name."""
+    return not used or {_weights(bundle) for bundle in used} == {_weights(options.encoder().bundle)}
 
 
 def _weights(bundle: str) -> str:

@@ -7,7 +7,7 @@ A run on one machine calls them from threads beside each other (`indexer.pipelin
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +27,42 @@ from indexer.pipeline import metrics
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Encoder
 from indexer.records import Document, EncodedDocument, MentionRow, MinedDocument, Prepared, phrase_id
+from indexer.text import Preparer
+from indexer.topics.models.registry import TopicModel
 
 CHUNK = 64  # documents encoded in one call
 PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)
 
 logger = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class MiningOptions:
+    """How documents are mined.
+
+    Attributes:
+        bundle: Name of the encoder; the vectors of one generation all come from one.
+        dims: Length of its vectors.
+        encoder: Loads it.
+        tagger: Name or folder of a spaCy pipeline, or an object.
+        taggers: Processes that tag; an object tags in this process.
+        keyphrases: Kept for each document.
+        ranker: Loads the encoder's keyphrase ranker, if it has one.
+        absent: Absent keyphrases kept for each document; they need a ranker.
+        topic_model: Finds topics where no other model is requested; None: as before, or the default.
+        tagger_is_loaded: In this process, so that a few documents need no other.
+    """
+
+    bundle: str
+    dims: int
+    encoder: Callable[[], Encoder]
+    tagger: str | Preparer = "auto"
+    taggers: int = 1
+    keyphrases: int = 10
+    ranker: Callable[[], Ranker | None] = lambda: None
+    absent: int = 0
+    topic_model: TopicModel | None = None
+    tagger_is_loaded: bool = False
 
 
 def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]:

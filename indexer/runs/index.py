@@ -217,7 +217,7 @@ class SourceRun:
         if again:
             self._take_in_again(again, options, report, total, replaced)
         else:
-            self._pipeline.take_in(read(given, options), report, total, changed=replaced.add)
+            self._pipeline.take_in(read(given, options), report, total, on_change=replaced.add)
         report.notes += replaced.notes()
         # What could not be read, and still cannot, has been buried anew. The rest works, or is gone.
         self._catalog.resolve(self._collection, sources=names, stages=TAKING_IN, before=start)

@@ -22,10 +22,10 @@ from indexer.catalog.locks import retraining
 from indexer.catalog.repository import Catalog
 from indexer.engines.generations import Generation, Generations
 from indexer.errors import CatalogError, NotFound
-from indexer.keyphrases.ranker import Ranker
 from indexer.pipeline.next_generation import bring_up, carry_over_labels, complete
 from indexer.pipeline.run import Pipeline, RunReport
-from indexer.protocols import Encoder, Progress, no_progress
+from indexer.pipeline.steps import MiningOptions
+from indexer.protocols import Progress, no_progress
 from indexer.runs.index import undisturbed
 from indexer.settings import Settings
 
@@ -65,8 +65,8 @@ class RollbackReport:
 Switched = Callable[[RollbackReport], None]
 
 
-def nobody(report: RollbackReport) -> None:
-    """Is told, and says nothing."""
+def ignore(report: RollbackReport) -> None:
+    """Do nothing about the switch."""
 
 
 class Rollback:
@@ -74,10 +74,8 @@ class Rollback:
 
     Args:
         check_bundle: Raises when there is no such bundle.
-        encoder: Gives the encoder of a bundle.
-        ranker: Gives what a bundle has learned of keyphrases.
-        taggers: Processes that tag.
-        switched: Told when searches see the other generation; what is left then is mining.
+        mining: Returns how documents are mined with a bundle.
+        switched: Called when searches see the other generation; what is left then is mining.
     """
 
     def __init__(
@@ -86,20 +84,16 @@ class Rollback:
         generations: Generations,
         catalog: Catalog,
         check_bundle: Callable[[str], object],
-        encoder: Callable[[str], Encoder],
-        ranker: Callable[[str], Ranker | None],
+        mining: Callable[[str], MiningOptions],
         *,
-        taggers: int = 1,
         progress: Progress = no_progress,
-        switched: Switched = nobody,
+        switched: Switched = ignore,
     ) -> None:
         self._settings = settings
         self._generations = generations
         self._catalog = catalog
         self._check_bundle = check_bundle
-        self._encoder = encoder
-        self._ranker = ranker
-        self._taggers = taggers
+        self._mining = mining
         self._progress = progress
         self._switched = switched
         self._name = settings.collection
@@ -210,18 +204,8 @@ class Rollback:
 
     def _mine(self, report: RollbackReport) -> None:
         with closing(self._generations.open(report.generation)) as engine, engine.patient(), undisturbed():
-            pipeline = Pipeline(
-                engine,
-                self._catalog,
-                self._name,
-                lambda: self._encoder(report.bundle),
-                tagger=self._settings.tagger,
-                workers=self._taggers,
-                keyphrases=self._settings.keyphrases,
-                ranker=lambda: self._ranker(report.bundle),
-                absent=self._settings.absent_keyphrases,
-                progress=self._progress,
-            )
+            options = self._mining(report.bundle)
+            pipeline = Pipeline(engine, self._catalog, self._name, options, self._progress)
             done = RunReport(run=report.run)
             pipeline.mine(done)
             pipeline.finish(done)

@@ -68,7 +68,7 @@ def _about(found: Why, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
         yield "runner-up", clean(topic.label) + vote
     silent = sum(vote.weight for vote in found.votes if vote.topic is None)
     if silent and not found.whole:
-        yield "no vote", f"{percent(silent)} (phrases less like any topic than {found.reach:.2f})"
+        yield "no vote", f"{percent(silent)} (phrases less like any topic than {found.threshold:.2f})"
     yield "made with", clean(f"{found.bundle}, topics of run {found.fit}")
 
 
