@@ -107,7 +107,8 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
     """
     forgotten = _mean(new.context) < LOST * _mean(old.context)
     checks = [
-        *(_paired(name, "Labelled examples are answered worse", old.gold[name], new.gold[name], limits.gold, limits.gain)
+        *(_paired(name, "Labelled examples are answered worse", old.gold[name], new.gold[name],
+                  limits.ground_truth, limits.gain)
           for name in old.gold),
         _paired(
             CONTEXT, FORGOTTEN if forgotten else "Phrases are known by their context less often",
@@ -127,7 +128,7 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
         ),
         _most(
             "likeness of random phrases", FLAT if new.likeness > COLLAPSED else "Random phrases are more alike",
-            old.likeness, new.likeness, limits.likeness,
+            old.likeness, new.likeness, limits.similarity,
         ),
         _share(
             "neighbours kept, documents", "Documents have other neighbours than before",
