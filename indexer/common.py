@@ -34,7 +34,7 @@ def unit(vectors: NDArray[np.floating]) -> Floats:
 
 
 def shuffled(id_: str) -> tuple[bytes, str]:
-    """Where an id stands in an order that has nothing to do with its letters."""
+    """Sort key that orders ids by hash, independent of their text."""
     return hashlib.sha1(id_.encode("utf-8", "surrogatepass")).digest(), id_
 
 
@@ -42,7 +42,7 @@ Rows = NDArray[np.float64]
 
 
 def centred(vectors: Rows) -> Rows:
-    """Directions from the middle of all vectors, of unit length; 0 where a vector is the middle."""
+    """Subtract the mean of all vectors and scale to unit length; 0 where a vector is the mean."""
     apart = vectors - vectors.mean(axis=0)
     directions: Rows = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-12)
     return directions

@@ -63,20 +63,20 @@ class IndexMethods(OpenCollection):
 
         Args:
             options: Names of fields, and limits of the readers.
-            topics: How many topics are wanted (``40``), found how (``"clusters"``), or both (``"clusters:40"``); what
-                is not said is left to the texts, or as it was.
-            refit: Fit the topics again; ids go on where a new topic continues an old one.
+            topics: The number of topics (``40``), the topic model (``"clusters"``), or both (``"clusters:40"``); by
+                default the texts decide, or it stays as it was.
+            refit: Fit the topics again; a continued topic keeps its id.
             delete_missing: Remove documents that came from these sources and are not in them any more.
             workers: Let workers do the mining, when the settings name a broker.
-            wait: Until the workers are through; otherwise a maintaining worker finishes the run.
+            wait: Until the workers are done; otherwise a maintaining worker finishes the run.
         """
-        wanted = RunOptions(topics, refit, delete_missing)
+        requested = RunOptions(topics, refit, delete_missing)
         run = self._source_run("index", workers, progress)
-        return run.run(sources, options, wanted, wait=wait, progress=progress)
+        return run.run(sources, options, requested, wait=wait, progress=progress)
 
     @on_live_generation
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
-        """Do again what stands in the dead letters; what succeeds leaves them."""
+        """Try the dead letters again; those that succeed are resolved."""
         again = RetryRequest.of(self.catalog.dead(self.name), self.posted)
         run = self._source_run("retry", workers, progress)
         around = self._tidying()
@@ -88,44 +88,44 @@ class IndexMethods(OpenCollection):
     def index_posted(
         self, waiting: Upload, *, wait: bool = True, progress: Progress = no_progress
     ) -> RunReport:
-        """Index what was posted; see `indexer.runs.uploads`. An upload replaces the earlier one of its name.
+        """Index an upload or posted documents. An upload replaces the earlier one of its name.
 
         Raises:
             NotFound: Another process has done it.
         """
-        wanted = RunOptions(delete_missing=waiting.is_upload)
+        requested = RunOptions(delete_missing=waiting.is_upload)
         run = self._source_run("index", True, progress)
         around = self._storing(waiting)
         return run.run(
-            [waiting.place], ReadOptions(), wanted,
+            [waiting.place], ReadOptions(), requested,
             names=self.posted.names(waiting), around=around, wait=wait, progress=progress,
         )  # fmt: skip
 
     @on_live_generation
     def delete(self, ids: Sequence[str], *, progress: Progress = no_progress) -> RunReport:
-        """Take documents out, and what was mined from them; topics and phrases follow.
+        """Delete documents and everything mined from them; topics and phrases follow.
 
-        What still stands in a file comes back when that is indexed again. Killed and called again, it goes on: the
-        ledger is the last to forget them.
+        A document that is still in a file comes back when that is indexed again. Killed and called again, it continues:
+        the ledger forgets them last.
 
         Raises:
             NotFound: There is no such document; then none is deleted.
         """
-        wanted = list(dict.fromkeys(ids))
+        requested = list(dict.fromkeys(ids))
         with self.catalog.lock(self.name, "indexer delete") as lock:
             complete_switch(self.settings, self.catalog)
             check_live(self.engine)
-            self._check_there(wanted)
+            self._check_there(requested)
             report = RunReport(
-                run=self.catalog.start_run(self.name, "delete", {"ids": wanted[:MAX_IDS]}, lock=lock)
+                run=self.catalog.start_run(self.name, "delete", {"ids": requested[:MAX_IDS]}, lock=lock)
             )
             pipeline = self._pipeline(progress)
             with self.engine.patient(), recorded(self.catalog, report):
-                report.deleted = len(wanted)
-                self.engine.delete(wanted)
-                if not self.catalog.open_runs(self.name):  # workers have a finish of their own
+                report.deleted = len(requested)
+                self.engine.delete(requested)
+                if not self.catalog.open_runs(self.name):  # workers finish the run themselves
                     pipeline.finish(report)
-                pipeline.remove(wanted)
+                pipeline.remove(requested)
         return report
 
     def _check_there(self, ids: Sequence[str]) -> None:
@@ -138,19 +138,19 @@ class IndexMethods(OpenCollection):
                 )
 
     def dismiss(self, ids: Sequence[int] | None = None, *, stages: Sequence[Stage] = STAGES) -> int:
-        """Take dead letters off the list without trying them again. Returns how many there were.
+        """Remove dead letters without trying them again; returns how many there were.
 
-        What they are about stays as it is, until its file is indexed again.
+        Their documents stay as they are until the file is indexed again.
 
         Args:
-            ids: Of the letters; None means all.
-            stages: Only letters of these.
+            ids: Of the dead letters; None means all.
+            stages: Only dead letters of these.
         """
         return self.catalog.dismiss(self.name, ids=ids, stages=stages)
 
     @property
     def posted(self) -> Uploads:
-        """What requests have posted, and where it lies."""
+        """Uploads that requests have posted, and their files."""
         return Uploads(self.settings.home, self.name)
 
     @contextmanager
@@ -164,7 +164,7 @@ class IndexMethods(OpenCollection):
                 yield
 
     def _given_up(self, waiting: Upload, deaths: int) -> InputError:
-        """Make a dead letter of what ends every process that reads it; its copy stays, to be tried again when asked."""
+        """Dead-letter an upload that crashes its worker, and keep the file for a manual retry."""
         reason = f"the program ended while it was stored, {deaths} times, and was not told to."
         self.posted.put(waiting)
         self.catalog.dead_letter(self.name, [Failure(shown(waiting.place), "read", reason)])
@@ -177,8 +177,8 @@ class IndexMethods(OpenCollection):
     @contextmanager
     def _tidying(self) -> Iterator[None]:
         yield
-        letters = self.catalog.dead(self.name)
-        self.posted.tidy(letter.source for letter in letters if letter.stage in TAKING_IN)
+        dead = self.catalog.dead(self.name)
+        self.posted.tidy(letter.source for letter in dead if letter.stage in TAKING_IN)
 
     def _source_run(self, kind: str, workers: bool, progress: Progress) -> SourceRun:
         shared = workers and self.settings.broker and not self._parts.any
@@ -190,7 +190,7 @@ class IndexMethods(OpenCollection):
 
         return CeleryWorkerPool(self.settings, self.catalog)
 
-    # -- somebody else's index ------------------------------------------------------------------------------
+    # -- an index of the user -------------------------------------------------------------------------------
 
     @on_live_generation
     def enrich(
@@ -204,8 +204,8 @@ class IndexMethods(OpenCollection):
     ) -> EnrichReport:
         """Mine the documents of an Elasticsearch index of yours, and write topics, keyphrases and vectors to them.
 
-        Its own fields stay as they are; phrases and mentions go to indices of this collection. Again, it does only
-        what changed. Documents that somebody writes to meanwhile are read again; deleted ones stay deleted.
+        Its own fields stay as they are; phrases and mentions go to indices of this collection. A later
+        call does only what changed. Documents that another process writes to are read again; deleted ones stay deleted.
 
         Args:
             topics, refit: As for `index`.
@@ -226,22 +226,21 @@ class IndexMethods(OpenCollection):
         progress: Progress = no_progress,
         pause: Callable[[float], None] = time.sleep,
     ) -> Generator[EnrichReport]:
-        """Enrich an index, and keep up with what is written to it and deleted from it. Ends when nobody asks on.
+        """Enrich an index, and follow its changes and those of topics and generations here, while the caller iterates.
 
-        Also with topics that are renamed or merged and with generations that take over here. Somebody else's lock and
-        servers that are away are waited for, but not in the first look.
+        It waits for the lock of another process and for unavailable servers, but not in the first check.
 
         Args:
-            every: Seconds between two looks.
+            every: Seconds between two checks.
 
         Yields:
-            What each look that found something did; the first one always.
+            A report of each check that found something; of the first one always.
         """
         return self._enriching(index, options, progress).watch(every, pause)
 
     @on_live_generation
     def undo_enrich(self, index: str, options: EnrichOptions, *, progress: Progress = no_progress) -> int:
-        """Take back from the documents of an index what `enrich` added, and empty this collection.
+        """Remove the fields that `enrich` added to the documents of an index, and empty this collection.
 
         The documents are then as they were. Only the mapping keeps the field: Elasticsearch cannot remove one.
 

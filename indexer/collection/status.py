@@ -1,4 +1,4 @@
-"""How a collection is: generations, counts, what is with workers, what could not be processed."""
+"""Methods that report the state of a collection: generations, counts, work of the workers, dead letters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StatusMethods(OpenCollection):
-    """A collection to be looked after."""
+    """A collection whose state can be read."""
 
     def generations(self) -> list[Generation]:
         """Complete sets of rows, each mined with one encoder: the live one, those that are kept, an unfinished one."""
@@ -56,7 +56,7 @@ class StatusMethods(OpenCollection):
         return f"{holder.owner} (pid {holder.pid} on {holder.host})" if holder else ""
 
     def work(self) -> WorkStatus:
-        """What is with the workers: batches, queues, runs and retrains that go on."""
+        """The work of the workers: batches, queues, active runs and retrains."""
         runs = self.catalog.open_runs(self.name)
         retrains = self.catalog.open_runs(self.name, retrains=True)
         batches = self.catalog.work(self.name)
@@ -85,35 +85,35 @@ class StatusMethods(OpenCollection):
         )
 
     def unattended(self) -> tuple[str, ...]:
-        """Queues with something to do of which no worker answers. Asks them, which takes a second."""
+        """Queues with work that no worker answers for. Pings the workers, which takes a second."""
         from workers.messages import Sender
 
         before = self.work()
         if not before.idle_queues or None in before.queues.values():
             return ()
         attended = Sender(self.settings).attended()
-        still = self.work().idle_queues  # who has taken something meanwhile has not answered
+        still = self.work().idle_queues  # a worker that has taken a message since did not answer
         return tuple(queue for queue in still if queue in before.idle_queues and queue not in attended)
 
     def dead_letters(self, limit: int | None = None) -> list[DeadLetter]:
-        """What could not be processed, and why."""
+        """Documents and records that could not be processed, with the reasons."""
         return self.catalog.dead(self.name, limit=limit)
 
 
 @dataclass(frozen=True)
 class WorkStatus:
-    """What is with the workers at this moment.
+    """The work of the workers at this moment.
 
     Attributes:
         batches: On their way.
-        queues: Messages that nobody has taken yet, by queue; None where the broker does not answer. Empty without one.
+        queues: Messages that no worker has taken, by queue; None where the broker does not answer. Empty without one.
         left: Documents that are stored and not mined.
         mined: By the runs that are not finished.
         runs: Those.
         retrains: That workers do.
-        finishing: Everything of a run is mined, and what ends it is left: keyphrases, topics, phrase rows.
-        finisher: Who does that now; empty when nobody does.
-        idle_queues: Queues with something to do that nobody is doing at this moment.
+        finishing: Everything of a run is mined; keyphrases, topics and phrase rows are left.
+        finisher: The process that does that now; empty without one.
+        idle_queues: Queues with work that no worker is doing.
     """
 
     batches: Work
@@ -128,7 +128,7 @@ class WorkStatus:
 
     @property
     def idle(self) -> bool:
-        """Nothing is on its way, and no run waits for its end."""
+        """Whether there is no batch and no unfinished run."""
         return not (self.batches.documents or self.runs or self.retrains)
 
 
@@ -144,12 +144,12 @@ class Status:
     topics: int
     bundle: str
     last_runs: tuple[Run, ...]
-    lock: str  # who is writing now, or ""
-    retraining: str  # who retrains or rolls back now, or ""
-    watching: str  # who keeps up with somebody's index now, or ""
+    lock: str  # process that is writing now, or ""
+    retraining: str  # process that retrains or rolls back now, or ""
+    watching: str  # process that watches a user's index now, or ""
     work: WorkStatus
     drift: Drift
-    drifted: tuple[str, ...]  # what of it is beyond its limit, in words
+    drifted: tuple[str, ...]  # signs beyond their limits, in words
 
     @property
     def worth_a_retrain(self) -> bool:

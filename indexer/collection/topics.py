@@ -22,11 +22,11 @@ class TopicMethods(QueryMethods):
 
     @on_live_generation
     def rename_topic(self, name: str, label: str) -> Topic:
-        """Give a topic a name by hand; it stays through every later run.
+        """Give a topic a name; it stays through every later run.
 
         Raises:
             QueryError: The name is empty, or like a number or an id, or another topic has it: `facts["other"]` is its id.
-            CatalogError: Somebody is writing to the collection.
+            CatalogError: Another process is writing to the collection.
         """
         label = " ".join(label.split())
         if not label:
@@ -40,11 +40,11 @@ class TopicMethods(QueryMethods):
 
     @on_live_generation
     def unname_topic(self, name: str) -> Topic:
-        """Take back the name that was given to a topic by hand: it is called after its leading phrase again.
+        """Remove the name that a user gave to a topic: its label is its leading phrase again.
 
         Raises:
             QueryError: Another topic has that name by now: `facts["other"]` is its id.
-            CatalogError: Somebody is writing to the collection.
+            CatalogError: Another process is writing to the collection.
         """
         return self._name_topic(name, lambda topic: label_of(topic.phrases), by_hand=False)
 
@@ -95,5 +95,5 @@ class TopicMethods(QueryMethods):
 
 def _another(topics: Sequence[Topic], id_: str, label: str) -> Topic | None:
     """Another topic that has this name."""
-    wanted = label.casefold()
-    return next((topic for topic in topics if topic.label.casefold() == wanted and topic.id != id_), None)
+    requested = label.casefold()
+    return next((topic for topic in topics if topic.label.casefold() == requested and topic.id != id_), None)

@@ -1,9 +1,9 @@
 """The way back: an earlier generation becomes the live one again, with everything that happened since it was live.
 
-    bring up     what came, changed or went since: into the earlier generation, which nobody sees yet
-    switch       searches see it: by words and facets all of it, by meaning what it has vectors for
+    bring up     later changes of documents, into the earlier generation, which searches do not see yet
+    switch       searches see it: all of it by words and facets, by meaning the documents with vectors
     turn         the catalog follows: documents, fit, topics and their lineage
-    mine         vectors, keyphrases and topics of what came since, with the earlier encoder and fit
+    mine         vectors, keyphrases and topics of later documents, with the earlier encoder and fit
 
 Killed before the switch, the live generation is what it was. After it, `complete` tells the catalog, and what is not
 mined is mined by the next `rollback` or `index`. Forward to a later generation is the same way.
@@ -117,7 +117,7 @@ class Rollback:
         ):
             complete(self._generations, self._catalog, name)
             self._catalog.interrupted_runs(name)
-            self._nobody_else_works()
+            self._check_no_other_work()
             live = self._generations.live()
             target = self._target(to, live)
             report.generation, report.bundle = target.number, target.bundle
@@ -133,7 +133,7 @@ class Rollback:
                 self._mine(report)
         return report
 
-    def _nobody_else_works(self) -> None:
+    def _check_no_other_work(self) -> None:
         """Workers hold no lock. A retrain of this machine does; one that runs all the same is theirs."""
         retrains = [
             run for run in self._catalog.runs(self._name, 1, kinds=("retrain",)) if run.state == "running"
@@ -165,7 +165,7 @@ class Rollback:
         return found[number]
 
     def _begun(self, live: int) -> int:
-        """The live generation when a rollback to it was not ended; otherwise 0: nobody wants to go back twice."""
+        """The live generation when a rollback to it was not ended; otherwise 0: one rollback goes back once."""
         last = self._catalog.runs(self._name, 1, kinds=KINDS)
         killed = bool(last) and last[0].kind == "rollback" and last[0].state != "finished"
         return live if killed and last[0].options["to"] == live else 0

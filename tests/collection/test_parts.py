@@ -55,7 +55,7 @@ def test_objects_are_used_in_place_of_those_of_the_settings(tmp_path, source):
         assert (report.mined, report.topics, report.bundle) == (6, 1, HashEncoder.bundle)
         assert collection.encoder is encoder
         assert encoder.windows
-        assert live_fit(collection.catalog, "main").model == "test_parts.one_topic"
+        assert live_fit(collection.catalog, "main").model == "tests.collection.test_parts.one_topic"
         assert collection.index([source]).nothing_changed
         assert collection.index([source], topics="clusters:2").topics == 2
         assert live_bundle(collection.settings) == PATH
@@ -96,15 +96,17 @@ def test_an_encoder_that_cannot_be_imported_is_named(tmp_path):
 
 def test_a_topic_model_can_be_named_by_path(tmp_path, source):
     with Collection.open(home=tmp_path / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as collection:
-        assert collection.index([source], topics="test_parts.one_topic").topics == 1
+        assert collection.index([source], topics="tests.collection.test_parts.one_topic").topics == 1
         assert collection.index([source]).nothing_changed
-        assert live_fit(collection.catalog, "main").model == "test_parts.one_topic"
+        assert live_fit(collection.catalog, "main").model == "tests.collection.test_parts.one_topic"
 
 
 def test_topic_models_are_found_by_name_or_path():
     assert all(callable(topic_model(name)) for name in TOPIC_MODELS)
-    assert TopicRequest.read("test_parts.one_topic:40") == TopicRequest("test_parts.one_topic", 40)
+    assert TopicRequest.read("tests.collection.test_parts.one_topic:40") == TopicRequest(
+        "tests.collection.test_parts.one_topic", 40
+    )
     with pytest.raises(SettingsError, match=r"'my_package.none' cannot be imported"):
         TopicRequest.read("my_package.none:40")
-    with pytest.raises(SettingsError, match=r"'test_parts.PATH' is not a function"):
-        TopicRequest.read("test_parts.PATH")
+    with pytest.raises(SettingsError, match=r"'tests.collection.test_parts.PATH' is not a function"):
+        TopicRequest.read("tests.collection.test_parts.PATH")

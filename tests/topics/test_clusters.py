@@ -79,7 +79,7 @@ def test_arrays_round_trip():
 def test_place_by_hand():
     # No projection, two centroids on the axes; document and phrase are the same vector.
     plain = TopicFit(np.zeros(2, np.float32), np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32),
-                     np.eye(2, dtype=np.float32), reach=0.9)  # fmt: skip
+                     np.eye(2, dtype=np.float32), threshold=0.9)  # fmt: skip
     vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
     placed = plain.assign(vectors, vectors)
     assert placed.topic.tolist() == [0, -1]  # .8 is beyond the reach of .9
