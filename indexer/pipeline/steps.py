@@ -1,7 +1,7 @@
 """The steps of mining one chunk of documents: load, (prepare,) encode, decide, write. Each may be done twice.
 
-A run on one machine calls them from threads beside each other (`indexer.pipeline.run`), workers from tasks
-(`workers.steps`): what becomes of a document is the same.
+A run on one machine calls them from concurrent threads (`indexer.pipeline.run`), workers from tasks (`workers.steps`);
+the results are the same.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class MiningOptions:
 def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]:
     """The documents with these ids, and the ids that the engine does not have.
 
-    Those were stored by a run whose write was lost, or removed meanwhile: the ledger should forget them, and the next
-    run reads them again if they are still there.
+    The others were stored by a run whose write was lost, or removed since: the ledger should forget them, and the next
+    run reads them again if they still exist.
     """
     found = [stored.document for stored in engine.documents(ids)]
     return found, sorted(set(ids) - {document.id for document in found})
@@ -80,10 +80,10 @@ def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]
 
 @dataclass(frozen=True)
 class EncodedChunk:
-    """A chunk of documents in vectors, and what went wrong on the way.
+    """A chunk of documents in vectors, and the failures.
 
     Attributes:
-        ranker: What scores keyphrases, where the encoder has one.
+        ranker: Scores keyphrases, where the encoder has one.
         seconds: The time of encoding.
     """
 
@@ -99,7 +99,7 @@ class EncodedChunk:
 def encode_chunk(
     encoder: Encoder, documents: Sequence[Document], outcomes: Sequence[Prepared | InputError]
 ) -> EncodedChunk:
-    """Encode what could be prepared."""
+    """Encode the prepared documents."""
     start = time.perf_counter()
     ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
     found = _encode(encoder, ready)
@@ -145,7 +145,7 @@ def mined(
     keyphrases: int,
     ranker: Ranker | None = None,
 ) -> MinedDocument:
-    """Decide what is kept of a document: its best phrases, with keyphrases that are provisional until `finish`."""
+    """Choose the best phrases of a document; its keyphrases are provisional until `finish`."""
     scores = np.round(ranker.rank(document, encoded), DECIMALS) if ranker else base_scores(encoded)
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in order)
@@ -187,13 +187,13 @@ def _mention_row(document: Document, encoded: EncodedDocument, at: int, score: f
 
 @dataclass(frozen=True)
 class WrittenChunk:
-    """What became of a chunk.
+    """Result of writing a chunk.
 
     Attributes:
-        hashes: What was written: document id ► hash of the text that it was mined from.
-        changed: Documents whose text is another one by now: to be mined again.
-        missing: Documents that are no longer there.
-        refused: What the engine cannot hold.
+        hashes: Of the written documents: id ► hash of the mined text.
+        changed: Documents whose text changed since, to be mined again.
+        missing: Documents that were deleted since.
+        refused: Documents that the engine cannot hold.
     """
 
     hashes: dict[str, str]
@@ -203,7 +203,7 @@ class WrittenChunk:
 
 
 def write_chunk(engine: Engine, rows: Sequence[MinedDocument], documents: Sequence[Document]) -> WrittenChunk:
-    """Write what was mined; `documents` tell where each came from."""
+    """Write mined documents; `documents` have their sources."""
     refused = {row.id: row for row in engine.write_mined(rows)}
     written = WrittenChunk(
         hashes={row.id: row.content_hash for row in rows if row.id not in refused},
@@ -216,7 +216,7 @@ def write_chunk(engine: Engine, rows: Sequence[MinedDocument], documents: Sequen
 
 
 def refusals(documents: Sequence[Document], refused: Sequence[Refused]) -> list[InputError]:
-    """What an engine refused, as problems of the files that it came from."""
+    """Documents that an engine refused, as problems of their files."""
     sources = {document.id: document.source for document in documents}
     return [
         InputError(f"{sources[r.id] or r.id}: {r.reason}", source=sources[r.id], document_id=r.id)
