@@ -203,7 +203,12 @@ class Command(click.Command):
     """A command that takes the shared options too; its help names them in one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["params"] = [*(kwargs.get("params") or []), *shared_options(hidden=True)]
+        own = kwargs.get("params") or []
+        names = {param.name for param in own}
+        kwargs["params"] = [
+            *own,
+            *(param for param in shared_options(hidden=True) if param.name not in names),
+        ]
         super().__init__(*args, **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
