@@ -1,14 +1,17 @@
-"""Small functions that several packages need: batches of items, unit vectors, samples by hash."""
+"""Small functions that several packages need: batches, unit vectors, order by hash, objects by dotted path."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from pkgutil import resolve_name
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from indexer.errors import SettingsError
 
 T = TypeVar("T")
 
@@ -31,7 +34,7 @@ def unit(vectors: NDArray[np.floating]) -> Floats:
 
 
 def shuffled(id_: str) -> tuple[bytes, str]:
-    """Where an id stands in an order that has nothing to do with its letters."""
+    """Sort key that orders ids by hash, independent of their text."""
     return hashlib.sha1(id_.encode("utf-8", "surrogatepass")).digest(), id_
 
 
@@ -39,7 +42,30 @@ Rows = NDArray[np.float64]
 
 
 def centred(vectors: Rows) -> Rows:
-    """Directions from the middle of all vectors, of unit length; 0 where a vector is the middle."""
+    """Subtract the mean of all vectors and scale to unit length; 0 where a vector is the mean."""
     apart = vectors - vectors.mean(axis=0)
     directions: Rows = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-12)
     return directions
+
+
+DOTTED_PATH = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"
+
+
+def import_object(path: str) -> Any:
+    """Import the class or function with a dotted path, such as ``my_package.MyEncoder``.
+
+    Raises:
+        SettingsError: It cannot be imported.
+    """
+    try:
+        return resolve_name(path)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(
+            f"'{path}' cannot be imported: {error}.",
+            hint="Install its package, or set PYTHONPATH to its folder.",
+        ) from error
+
+
+def dotted_path(thing: Any) -> str:
+    """The path by which `import_object` finds a class or function."""
+    return f"{thing.__module__}.{thing.__qualname__}"

@@ -5,20 +5,20 @@ IndexerError
 │   └── PackageMissing       a Python package of an extra is not installed
 ├── InputError               a file or record from the user is unusable
 ├── QueryError               a search, filter or id from the user cannot be understood
-├── NotFound                 the document, topic, bundle or collection asked for is not there
+├── NotFound                 the requested document, topic, bundle or collection does not exist
 ├── CatalogError             the catalog database cannot be used
-├── BrokerUnavailable        retryable: what carries messages to workers does not answer
+├── BrokerUnavailable        retryable: the message broker of the workers does not answer
 ├── SearchError
 │   ├── EngineUnavailable    retryable: no answer, locked, full, 429, 503
-│   ├── EngineForbidden      the engine does not let us in, or not do that: password, key, privilege, licence
-│   ├── EngineIncompatible   what answers is no engine, or of a version that this program cannot talk to
+│   ├── EngineForbidden      the engine refuses access: password, key, privilege, licence
+│   ├── EngineIncompatible   the server is not a supported engine or version
 │   ├── MappingMismatch      the index and what the program expects disagree
-│   ├── Superseded           another generation has taken over since the collection was opened
+│   ├── Superseded           another generation became live since the collection was opened
 │   └── WriteRefused         the engine refused documents
 ├── ModelError
 │   ├── BundleMissing
 │   ├── BundleIncompatible   saved by a newer or older format, or for other data
-│   └── BackendUnavailable   the encoder cannot run in the way asked for
+│   └── BackendUnavailable   the encoder cannot run on the requested backend
 └── TrainingError
     ├── NotEnoughData
     └── LossDiverged

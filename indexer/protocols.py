@@ -1,4 +1,4 @@
-"""What the core needs from others: an encoder (`Encoder`), and a callback for progress (`Progress`)."""
+"""Protocols that the core takes from its callers: an encoder (`Encoder`), and a callback for progress (`Progress`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """A piece of text to encode in one pass, with the spans whose vectors are wanted.
+    """Text to encode in one pass, with the spans whose vectors are requested.
 
     `spans` are character offsets (start, end) into `text`; they may overlap and need no order.
-    A window has at most `Encoder.window_tokens` word pieces; `models` never cuts silently, it raises.
+    A window has at most `Encoder.window_tokens` tokens; a longer one raises, it is never truncated.
     """
 
     text: str
@@ -30,7 +30,7 @@ class Encoding:
 
     Attributes:
         document: float32 [dims], unit length: the window's own vector.
-        tokens: Number of word pieces in the window, without special ones; the weight when windows are averaged.
+        tokens: Number of tokens in the window, without special ones; the weight when windows are averaged.
         mentions: float32 [n, dims], unit length, one row per span, in the order of the spans.
         attention: float32 [n], attention received, summed over heads, the layers that the bundle names, and tokens.
     """
@@ -54,16 +54,16 @@ class Encoder(Protocol):
 
     @property
     def window_tokens(self) -> int:
-        """Longest window, in word pieces without the special ones."""
+        """Longest window, in tokens without the special ones."""
         ...
 
     @property
     def ranker(self) -> Ranker | None:
-        """What the bundle has learned of keyphrases (`indexer train simckp`), if it has."""
+        """The trained keyphrase ranker of the bundle (`indexer train simckp`), if it has one."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Word pieces of each text, without special ones."""
+        """Number of tokens of each text, without special ones."""
         ...
 
     def encode(self, windows: Sequence[Window]) -> list[Encoding]:
@@ -71,7 +71,7 @@ class Encoder(Protocol):
         ...
 
     def relevance(self, phrases: Floats, document: Floats) -> Floats:
-        """How well phrases speak for their text: cosines, or as the bundle has learned to weigh them (SEKE 2022, eq. 4).
+        """Relevance of phrases to their text: cosines, or as the bundle has learned to weigh them (SEKE 2022, eq. 4).
 
         Args:
             phrases: float32 [n, dims], unit length. document: float32 [dims], unit length.
@@ -82,7 +82,7 @@ class Encoder(Protocol):
         ...
 
     def encode_phrases(self, texts: Sequence[str]) -> Floats:
-        """Encode phrases standing alone, comparable with `Encoding.mentions`: float32 [len(texts), dims], unit length."""
+        """Encode phrases without context, comparable with `Encoding.mentions`: float32 [texts, dims], unit length."""
         ...
 
     def encode_texts(self, texts: Sequence[str]) -> Floats:
@@ -91,17 +91,17 @@ class Encoder(Protocol):
 
 
 class Paused(Exception):
-    """Raised by who is told of progress: stop here. The same call goes on with what is written down."""
+    """Raised by a progress callback to stop the run. The same call resumes it."""
 
 
 class Progress(Protocol):
-    """Is told how far a stage is; `total` is None when nobody knows. ``stage: more`` adds what changes as it goes on.
+    """Callback for the progress of a stage; `total` is None when it is unknown. ``stage: more`` adds a detail.
 
-    ``note: sentence`` is no stage, but something that is to be said once.
+    ``note: sentence`` is not a stage, but a message to print once.
     """
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Say nothing."""
+    """Ignore the progress."""

@@ -1,7 +1,7 @@
 """The nouns of the application: frozen dataclasses, no behaviour beyond their own data.
 
 All character offsets inside the pipeline count in `Document.content` (title, blank line, text), so that one number
-line serves sentences, windows and mentions. What leaves the program (`Place`) counts in the field itself.
+line serves sentences, windows and mentions. `Place`, which leaves the program, counts in the field itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Document:
 
     @cached_property
     def content(self) -> str:
-        """Title, blank line, text: what is mined. `content[offset]` is what offsets count in."""
+        """The mined text: title, blank line, text. Offsets count in it."""
         return f"{self.title}{TITLE_GAP}{self.text}" if self.title else self.text
 
     @cached_property
@@ -46,7 +46,7 @@ class Document:
 
     @property
     def name(self) -> str:
-        """What people call it: its title, else its file, else its id."""
+        """Its name for people: its title, else its file, else its id."""
         return self.title or str(self.meta.get("file") or "") or self.id
 
     @property
@@ -55,7 +55,7 @@ class Document:
         return len(self.title) + len(TITLE_GAP) if self.title else 0
 
     def place(self, start: int, end: int) -> Place:
-        """Turn a range of `content` into a range of the field that it stands in."""
+        """Turn a range of `content` into a range of its field."""
         if start >= self.text_start:
             return Place("text", start - self.text_start, end - self.text_start)
         return Place("title", start, min(end, len(self.title)))
@@ -89,9 +89,9 @@ class Mention:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What `prepare` knows of a document: offsets only, in order of appearance.
+    """Result of `prepare` for a document: offsets only, in order of appearance.
 
-    `parts` are ranges that are no candidates of their own but may be keyphrases; see `indexer.text.subspans`.
+    `parts` are ranges that are not candidates but may be keyphrases; see `indexer.text.subspans`.
     """
 
     sentences: tuple[Sentence, ...]
@@ -109,9 +109,9 @@ class EncodedDocument:
         vectors: float32 [phrases, dims], the mean over the mentions of each phrase, unit length.
         attention: float32 [phrases], attention received, summed over the mentions of each phrase
             (SEKE 2022, equations 9 to 11).
-        relevance: float32 [phrases], how well each speaks for the document; see `indexer.protocols.Encoder.relevance`.
+        relevance: float32 [phrases], how relevant each is to the document; see `indexer.protocols.Encoder.relevance`.
         sentences: The sentence of each phrase's first mention.
-        own: float32 [phrases], the share of its mentions that are candidates of their own, not parts of longer ones.
+        own: float32 [phrases], the share of its mentions that are candidates, not parts of longer ones.
     """
 
     vector: Floats
@@ -125,7 +125,7 @@ class EncodedDocument:
 
 @dataclass(frozen=True)
 class Keyphrase:
-    """A phrase chosen for a document. Absent keyphrases have no places."""
+    """A phrase chosen for a document. Absent keyphrases have no offsets."""
 
     phrase_id: str
     text: str  # readable surface
@@ -152,8 +152,8 @@ class MentionRow:
     document_id: str
     phrase_id: str
     phrase: str  # normal form
-    surface: str  # as it first stands in the document
-    score: float  # base score, without what the collection knows
+    surface: str  # spelling of the first occurrence
+    score: float  # base score, without document frequencies
     places: tuple[Place, ...]  # every occurrence
     sentence: str  # the sentence of the first occurrence
     vector: Vector  # mean over its occurrences in this document
@@ -163,7 +163,7 @@ class MentionRow:
 
 @dataclass(frozen=True)
 class MinedDocument:
-    """Everything that mining adds to a stored document. Written as a whole, replaces what was there."""
+    """Everything that mining adds to a stored document. Written as a whole, it replaces earlier results."""
 
     id: str
     vector: Vector
@@ -190,19 +190,19 @@ class Refinement:
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document as the engine has it."""
+    """A document in the engine."""
 
     document: Document
     keyphrases: tuple[Keyphrase, ...] = ()
     topics: tuple[TopicWeight, ...] = ()
-    vector: Vector | None = None  # only when asked for
+    vector: Vector | None = None  # only when requested
     bundle: str = ""
     run: str = ""
 
 
 @dataclass(frozen=True)
 class PhraseRow:
-    """A phrase of the collection: a keyphrase somewhere, or standing in two documents or more."""
+    """A phrase of the collection: a keyphrase of a document, or in two documents or more."""
 
     phrase_id: str
     phrase: str  # normal form
@@ -214,7 +214,7 @@ class PhraseRow:
 
 @dataclass(frozen=True)
 class Topic:
-    """A mined topic. The id is permanent, the label may change, a name given by hand stays."""
+    """A mined topic. The id is permanent, the label may change, a name given by a user stays."""
 
     id: str  # "t-000042"
     label: str

@@ -21,6 +21,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from indexer.common import DOTTED_PATH
 from indexer.errors import SettingsError
 from indexer.log import Format, Level, get_logger, masked
 from mappings import LANGUAGES, VectorIndex
@@ -30,21 +31,21 @@ SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def seconds_of(text: str) -> float | None:
-    """``30m`` is 1800.0; None when the text is no such time."""
+    """``30m`` is 1800.0; None when the text is not such a time."""
     found = re.fullmatch(PATTERN, text.strip().lower())
     return float(found[1]) * SECONDS[found[2]] if found else None
 
 
 @dataclass(frozen=True)
 class GateLimits:
-    """How much a new encoder may cost, each in the unit of its figure, and what it must gain.
+    """The most that a new encoder may lose, each in the unit of its figure, and the least that it must gain.
 
     Attributes:
-        gain: In one of the figures that tell better from worse; less is not worth another space.
-        context, siblings, gold: How much lower it may be.
+        gain: In one figure at least; less is not worth another space.
+        context, siblings, ground_truth: How much lower it may be.
         silhouette, npmi: The same, means of several fits; they still waver by .02 from start to start.
-        without_topic, likeness: How much higher.
-        neighbours, search: Share of the nearest ten that must stay: below it, saved searches answer something else.
+        without_topic, similarity: How much higher.
+        neighbours, search: Share of the nearest ten that must stay: below it, saved searches return other results.
         churn: Share of the documents that may change their topic.
         speed: Times the old one.
     """
@@ -52,11 +53,11 @@ class GateLimits:
     gain: float = 0.005
     context: float = 0.01
     siblings: float = 0.01
-    gold: float = 0.01
+    ground_truth: float = 0.01
     silhouette: float = 0.03
     npmi: float = 0.05
     without_topic: float = 0.05
-    likeness: float = 0.2
+    similarity: float = 0.2
     neighbours: float = 0.3
     search: float = 0.3
     churn: float = 0.4
@@ -65,7 +66,7 @@ class GateLimits:
 
 @dataclass(frozen=True)
 class DriftLimits:
-    """From where on a retrain is worth it.
+    """Limits from which a retrain is worth it.
 
     Attributes:
         beyond_topics, topic_shares, new_vocabulary: How much more of the sign new documents have than old ones.
@@ -86,7 +87,8 @@ DRIFT = DriftLimits()
 
 PREFIX = "INDEXER_"
 FILE = "indexer.toml"
-NOT_SETTINGS = {"INDEXER_CONFIG"}  # names of ours in the environment that are no fields
+NOT_SETTINGS = {"INDEXER_CONFIG"}  # our names in the environment that are not fields
+RENAMED = {"gate_gold": "gate_ground_truth", "gate_likeness": "gate_similarity"}  # old name ► name
 
 Backend = Literal["auto", "torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8"]
 
@@ -108,12 +110,12 @@ def _setting(default: Any, about: str, must: str, **limits: Any) -> Any:
 
 
 def _limit(default: float, about: str) -> Any:
-    """A limit of the gate or of drift; why it is what it is stands in docs/settings.md."""
+    """A limit of the gate or of drift; docs/settings.md has the reasons."""
     return _setting(default, about, "be a number from 0", ge=0, allow_inf_nan=False)
 
 
 def _as_absolute(value: str) -> str:
-    """A bundle that is named by its folder is found from every folder; names have no separator in them."""
+    """Make the folder of a bundle absolute; names have no separator in them."""
     return str(Path(value).expanduser().absolute()) if os.sep in value else value
 
 
@@ -149,7 +151,7 @@ class Settings(BaseSettings):
     )
     index_prefix: Annotated[str, _matching(r"[a-z0-9][a-z0-9_-]{0,63}")] = _setting(
         "indexer",
-        "For Elasticsearch: what the names of all indices of this program begin with.",
+        "For Elasticsearch: prefix of the names of all indices.",
         "have 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit",
     )
     vector_index: VectorIndex = _setting(
@@ -174,7 +176,7 @@ class Settings(BaseSettings):
     )
     batches_ahead: int = _setting(
         64,
-        "Batches of 64 documents that are with the workers at once; whoever feeds them waits beyond that.",
+        "Most batches of 64 documents that workers have at once; the indexing process waits for them.",
         "be a whole number from 1",
         ge=1,
     )
@@ -185,7 +187,7 @@ class Settings(BaseSettings):
     )
     title: Annotated[str, _matching(r"|\S(.{0,98}\S)?")] = _setting(
         "",
-        "What the page and the report are headed by. Empty means the name of the collection.",
+        "Heading of the page and the report. Empty means the name of the collection.",
         "have at most 100 characters, and neither begin nor end with a space",
     )
     bundle: Annotated[str, _matching(r"\S(.*\S)?"), AfterValidator(_as_absolute)] = _setting(
@@ -193,9 +195,14 @@ class Settings(BaseSettings):
         "Encoder for a new collection: the name of a bundle, or its folder.",
         "name a bundle",
     )
+    encoder: Annotated[str, _matching(rf"|{DOTTED_PATH}")] = _setting(
+        "",
+        "Class of your own encoder for a new collection, by its dotted path; it replaces the bundle.",
+        "be the dotted path of a class, such as my_package.MyEncoder",
+    )
     backend: Backend = _setting(
         "auto",
-        "What the encoder runs on: `auto` measures and chooses.",
+        "Backend of the encoder: `auto` measures and chooses.",
         "be one of auto, torch-fp32, torch-bf16, torch (on a GPU), onnx-fp32 and onnx-int8",
     )
     threads: int = _setting(0, "CPU threads to use; 0 means all cores.", "be a whole number from 0", ge=0)
@@ -216,7 +223,7 @@ class Settings(BaseSettings):
     )
     absent_weight: float = _setting(
         0.5,
-        "What a word of an absent keyphrase counts in a search by words, beside 1 in the text; 0 leaves them out.",
+        "Weight of a word of an absent keyphrase in a search by words; in the text it is 1. 0 leaves them out.",
         "be a number from 0 to 100",
         ge=0,
         le=100,
@@ -229,13 +236,13 @@ class Settings(BaseSettings):
     )
     keep_generations: int = _setting(
         2,
-        "Generations that are kept when one takes over, with that one and the one that `indexer rollback` goes back to.",
+        "Generations kept, with the live one and the one that `indexer rollback` returns to.",
         "be a whole number from 2",
         ge=2,
     )
     keep_gigabytes: float = _setting(
         0.0,
-        "Most that generations beside the live one may take; older ones go first. 0 means no limit.",
+        "Most gigabytes of generations other than the live one; older ones go first. 0 means no limit.",
         "be a number from 0",
         ge=0,
     )
@@ -246,11 +253,11 @@ class Settings(BaseSettings):
     )
     retrain_budget: Annotated[str, _matching(PATTERN)] = _setting(
         "45m",
-        "Time for the trainings of a retrain that begins like that; judging and building come on top.",
+        "Time for the trainings of such a retrain; judging and building come on top.",
         "be a time such as 90s, 45m or 2h",
     )
     drift_beyond_topics: float = _limit(
-        DRIFT.beyond_topics, "Drift: share of phrases that no topic reaches, more than among old documents."
+        DRIFT.beyond_topics, "Drift: share of phrases without a topic, more than among old documents."
     )
     drift_topic_shares: float = _limit(
         DRIFT.topic_shares, "Drift: change of the shares of topics, more than between old documents."
@@ -262,26 +269,24 @@ class Settings(BaseSettings):
         DRIFT.fewest, "Drift: new documents by old ones, below which no retrain is worth it."
     )
     drift_growth: float = _limit(DRIFT.growth, "Drift: new documents by old ones, above which one always is.")
-    gate_gain: float = _limit(
-        GATE.gain, "Gate: what a new encoder must gain, surely, in one figure at least."
-    )
+    gate_gain: float = _limit(GATE.gain, "Gate: least significant gain in one figure at least.")
     gate_context: float = _limit(GATE.context, "Gate: how much worse masked phrases may be found.")
-    gate_siblings: float = _limit(
-        GATE.siblings, "Gate: how much farther phrases that are named side by side may be."
+    gate_siblings: float = _limit(GATE.siblings, "Gate: how much farther phrases of one list may be.")
+    gate_ground_truth: float = _limit(
+        GATE.ground_truth, "Gate: how much lower a figure on labelled examples may be."
     )
-    gate_gold: float = _limit(GATE.gold, "Gate: how much lower a figure on labelled examples may be.")
     gate_silhouette: float = _limit(GATE.silhouette, "Gate: how much lower the silhouette of topics may be.")
     gate_npmi: float = _limit(GATE.npmi, "Gate: how much lower the coherence (NPMI) of topics may be.")
     gate_without_topic: float = _limit(
         GATE.without_topic, "Gate: how much larger the share of documents without a topic may be."
     )
-    gate_likeness: float = _limit(GATE.likeness, "Gate: how much more alike random phrases may be.")
+    gate_similarity: float = _limit(GATE.similarity, "Gate: how much more similar random phrases may be.")
     gate_neighbours: float = _limit(GATE.neighbours, "Gate: share of nearest neighbours that must stay.")
     gate_search: float = _limit(GATE.search, "Gate: share of the hits of queries that must stay.")
     gate_churn: float = _limit(GATE.churn, "Gate: share of documents that may change their topic.")
     gate_speed: float = _limit(GATE.speed, "Gate: how many times as fast as the old encoder, at least.")
     log_level: Level = _setting(
-        "warning", "Least serious log line that is shown.", "be one of debug, info, warning and error"
+        "warning", "Least serious level that is logged.", "be one of debug, info, warning and error"
     )
     log_format: Format = _setting(
         "text", "`text` for people, `json` for one JSON object per line.", "be 'text' or 'json'"
@@ -290,7 +295,9 @@ class Settings(BaseSettings):
     def model_post_init(self, context: Any) -> None:
         if not self.database:
             file = (self.home / "catalog.sqlite").absolute().as_posix()
-            object.__setattr__(self, "database", f"sqlite:///{file}")  # frozen for everybody else
+            object.__setattr__(self, "database", f"sqlite:///{file}")  # the model is frozen
+        if self.encoder:
+            object.__setattr__(self, "bundle", self.encoder)
 
     @property
     def collection_folder(self) -> Path:
@@ -299,12 +306,12 @@ class Settings(BaseSettings):
 
     @property
     def gate(self) -> GateLimits:
-        """What a new encoder may cost."""
+        """Limits for a new encoder."""
         return GateLimits(**{f.name: getattr(self, f"gate_{f.name}") for f in fields(GateLimits)})
 
     @property
     def drift(self) -> DriftLimits:
-        """From where on a retrain is worth it."""
+        """Limits from which a retrain is worth it."""
         return DriftLimits(**{f.name: getattr(self, f"drift_{f.name}") for f in fields(DriftLimits)})
 
     def make_home(self) -> None:
@@ -325,7 +332,7 @@ class Settings(BaseSettings):
         return self.shown().items()
 
     def shown(self) -> dict[str, Any]:
-        """All values as plain data that may be printed: passwords are masked."""
+        """All values as plain data for printing: passwords are masked."""
         return {
             name: masked(value) if isinstance(value, str) else value
             for name, value in self.model_dump(mode="json").items()
@@ -335,7 +342,7 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], *sources: PydanticBaseSettingsSource, **named: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return named["init_settings"], named["env_settings"], _File(settings_cls)
+        return named["init_settings"], named["env_settings"], _OldNames(settings_cls), _File(settings_cls)
 
 
 def load_settings(**flags: object) -> Settings:
@@ -348,7 +355,7 @@ def load_settings(**flags: object) -> Settings:
         SettingsError: A value is unusable, or `indexer.toml` has an unknown key. The message names the
             setting, where the value came from, what was found and what was expected.
     """
-    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    given = _renamed({name: value for name, value in flags.items() if value is not None})
     _refuse_unknown(given, "The option")
     _warn_of_unknown_names(os.environ)
     try:
@@ -358,17 +365,34 @@ def load_settings(**flags: object) -> Settings:
         raise SettingsError(" ".join(problems), hint="docs/settings.md lists the settings.") from error
 
 
-class _File(PydanticBaseSettingsSource):
-    """`indexer.toml`. A relative `home` in it counts from the folder of the file."""
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values, with the present names of settings that were renamed."""
+    return {RENAMED.get(name, name): value for name, value in values.items()}
+
+
+class _Source(PydanticBaseSettingsSource):
+    """A source that returns all its values at once."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # not called: __call__ gives all values at once
+        raise NotImplementedError  # pydantic-settings calls it only from its own `__call__`
+
+
+class _OldNames(_Source):
+    """Variables of the environment with the old name of a setting."""
+
+    def __call__(self) -> dict[str, Any]:
+        found = {name: os.environ.get(PREFIX + name.upper()) for name in RENAMED}
+        return _renamed({name: value for name, value in found.items() if value})
+
+
+class _File(_Source):
+    """`indexer.toml`. A relative `home` in it counts from the folder of the file."""
 
     def __call__(self) -> dict[str, Any]:
         path = _file()
         if path is None:
             return {}
-        values = _file_values(path)
+        values = _renamed(_file_values(path))
         _refuse_unknown(values, f"{path}:")
         if isinstance(values.get("home"), str):
             values["home"] = path.parent / Path(values["home"]).expanduser()
@@ -405,7 +429,7 @@ def _refuse_unknown(values: Mapping[str, Any], where: str) -> None:
 
 def _warn_of_unknown_names(environment: Mapping[str, str]) -> None:
     """A warning, not an error: Kubernetes puts INDEXER_PORT and such there for a service called "indexer"."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields} | NOT_SETTINGS
+    known = {PREFIX + name.upper() for name in (*Settings.model_fields, *RENAMED)} | NOT_SETTINGS
     for name in sorted(environment):
         if name.startswith(PREFIX) and not name.startswith(PREFIX + "TEST_") and name not in known:
             nearest = " ".join(get_close_matches(name, known, n=1))
@@ -420,10 +444,11 @@ def _nearest(name: str) -> str:
 def _explained(name: str, found: Any, flags: Mapping[str, Any]) -> str:
     """One sentence: the setting and where it came from, what was found, what was expected."""
     in_environment = {key.upper(): key for key in os.environ}
+    variables = [PREFIX + known.upper() for known in (name, *RENAMED) if RENAMED.get(known, known) == name]
     path = _file()
     if name in flags:
         where = f"The option '{name}'"
-    elif key := in_environment.get(PREFIX + name.upper()):
+    elif key := next((in_environment[v] for v in variables if v in in_environment), None):
         where = key
     else:
         where = f"{path}: '{name}'"

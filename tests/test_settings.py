@@ -153,6 +153,20 @@ def test_limits_are_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         load_settings()
 
 
+def test_old_names_of_settings_still_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "indexer.toml").write_text("gate_gold = 0.5\n")
+    monkeypatch.setenv("INDEXER_GATE_LIKENESS", "0.4")
+    settings = load_settings()
+    assert (settings.gate_ground_truth, settings.gate.similarity) == (0.5, 0.4)
+    assert load_settings(gate_gold=0.1).gate.ground_truth == 0.1
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("INDEXER_GATE_LIKENESS", "much")
+    with pytest.raises(SettingsError, match="INDEXER_GATE_LIKENESS is 'much'; it must be a number from 0"):
+        load_settings()
+
+
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         load_settings().engine = "local"

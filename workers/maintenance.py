@@ -13,6 +13,7 @@ from indexer.catalog import Run
 from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
 from indexer.pipeline.run import Pipeline, RunReport
+from indexer.pipeline.steps import MiningOptions
 from workers import retrain_tasks
 from workers.messages import Sender, feed
 from workers.resources import Resources
@@ -59,10 +60,14 @@ def _finish_locked(resources: Resources, run: Run) -> None:
             engine,
             catalog,
             run.collection,
-            _no_encoder,
-            keyphrases=options["keyphrases"],
-            ranker=lambda: resources.ranker(options["bundle"]),
-            absent=options.get("absent_keyphrases", 0),
+            MiningOptions(
+                options["bundle"],
+                engine.dims,
+                _no_encoder,
+                keyphrases=options["keyphrases"],
+                ranker=lambda: resources.ranker(options["bundle"]),
+                absent=options.get("absent_keyphrases", 0),
+            ),
         )
         report = RunReport(run=run.id)
         with threadpool_limits(1, user_api="blas"):

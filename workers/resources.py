@@ -44,7 +44,7 @@ class Resources:
             NotFound: There is none; the home or server of this worker may differ from that of the sender.
         """
         from indexer.runs.bundle_files import fetch
-        from models.registry import Registry
+        from models.load import encoder_dims
 
         key = (collection, bundle)
         if key in self._engines and self._engines[key].superseded():
@@ -52,7 +52,7 @@ class Resources:
         if key not in self._engines:
             settings = self.settings.model_copy(update={"collection": collection, "bundle": bundle})
             fetch(settings, bundle)
-            dims = Registry(settings.home).get(bundle).dims
+            dims = encoder_dims(bundle, settings.home)
             self._engines[key] = open_engine(settings, dims, create=False)
         return self._engines[key]
 
@@ -71,10 +71,9 @@ class Resources:
 
     def ranker(self, bundle: str) -> Ranker | None:
         """The keyphrase ranker of a bundle; no encoder is loaded for it."""
-        from models.ranker import read_ranker
-        from models.registry import Registry
+        from models.load import encoder_ranker
 
-        return read_ranker(Registry(self.settings.home).get(bundle))
+        return encoder_ranker(bundle, self.settings.home)
 
     def prepare(self, tagger: str, documents: Sequence[Document]) -> list[Prepared | InputError]:
         """Sentences and candidates of documents."""

@@ -70,7 +70,7 @@ SECTIONS = {
 }
 INTERRUPTED = 130  # the exit code of shells: 128 + SIGINT
 SHARED_NOTE = (
-    "Options of every command, before or after its name: --home, --collection, --engine, --bundle, "
+    "Options of every command, before or after its name: --home, --collection, --engine, --bundle, --encoder, "
     "--backend, --threads, -v, --traceback. See: indexer --help"
 )
 
@@ -145,9 +145,9 @@ class App:
         from indexer.catalog import Catalog
         from indexer.cli.opened import OpenedCollection
         from indexer.engines.local import LocalEngine
-        from models.registry import Registry
+        from models.load import encoder_dims
 
-        dims = Registry(settings.home).get(settings.bundle).dims
+        dims = encoder_dims(settings.bundle, settings.home)
         with TemporaryDirectory(prefix="indexer-") as folder:
             catalog = Catalog.open(f"sqlite:///{Path(folder, 'catalog.sqlite').as_posix()}")
             engine = LocalEngine(Path(folder, "collection"), dims)
@@ -219,6 +219,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         option("--collection", metavar="NAME", text="Collection to work on.  [default: main]"),
         option("--engine", metavar="NAME|URL", text="'local', or the URL of an Elasticsearch.  [default: local]"),
         option("--bundle", metavar="NAME", text="Encoder for a new collection.  [default: minilm-phrases]"),
+        option("--encoder", metavar="PATH", text="Your own encoder for a new collection: my_package.MyEncoder."),
         option("--backend", metavar="NAME", text=backends),
         option("--threads", metavar="N", type=int, text="CPU threads; 0 means all cores.  [default: 0]"),
         option("-v", "--verbose", count=True, callback=_store_verbose,
@@ -243,7 +244,12 @@ class Command(click.Command):
     """A command that takes the shared options too; its help names them in one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["params"] = [*(kwargs.get("params") or []), *shared_options(hidden=True)]
+        own = kwargs.get("params") or []
+        names = {param.name for param in own}
+        kwargs["params"] = [
+            *own,
+            *(param for param in shared_options(hidden=True) if param.name not in names),
+        ]
         super().__init__(*args, **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

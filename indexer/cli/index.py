@@ -154,11 +154,12 @@ def delete(app: App, ids: tuple[str, ...], as_json: bool) -> None:
 
 
 def _warn_of_other_encoder(app: App, settings: Settings) -> None:
-    """Warn that an existing collection ignores --bundle."""
-    requested = app.flags.get("bundle")
+    """Warn that an existing collection ignores --bundle and --encoder."""
+    option = "encoder" if "encoder" in app.flags else "bundle"
+    requested = app.flags.get(option)
     if requested and requested != settings.bundle:
         warn(
-            f"Collection '{settings.collection}' keeps its encoder '{settings.bundle}': --bundle {requested} "
+            f"Collection '{settings.collection}' keeps its encoder '{settings.bundle}': --{option} {requested} "
             "applies to a new one (--collection NAME)."
         )
 

@@ -32,9 +32,10 @@ class OpenedCollection(Collection):
 def _is_measured(settings: Settings) -> bool:
     from models.calibrate import remembered_results
     from models.hardware import physical_cores
+    from models.load import is_user_class
     from models.registry import Registry
 
-    if settings.backend != "auto":
+    if settings.backend != "auto" or is_user_class(settings.bundle, settings.home):
         return True
     bundle = Registry(settings.home).get(settings.bundle)
     return remembered_results(bundle, settings.home, settings.threads or physical_cores()) is not None

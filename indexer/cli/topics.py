@@ -321,7 +321,7 @@ def _about_votes(found: Why, labels: serialize.Labels) -> Iterator[tuple[str, st
     if outliers and not found.whole:
         yield (
             "no vote",
-            f"{percent(outliers)} (phrases whose similarity to any topic is below {found.reach:.2f})",
+            f"{percent(outliers)} (phrases whose similarity to any topic is below {found.threshold:.2f})",
         )
     yield "made with", clean(f"{found.bundle}, topics of run {found.fit}")
 

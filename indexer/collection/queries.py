@@ -1,4 +1,4 @@
-"""What can be asked of a collection: searches, phrases, documents, topics. Nothing here changes anything."""
+"""Methods that read a collection: searches, phrases, documents, topics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from indexer.collection.base import Opened, on_live_generation
+from indexer.collection.base import OpenCollection, on_live_generation
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
@@ -34,7 +34,7 @@ MINED_FIELDS = ("topic", "keyphrase", "absent_keyphrase")
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
-class Reading(Opened):
+class QueryMethods(OpenCollection):
     """A collection to be read."""
 
     # -- searching ------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Reading(Opened):
         fields: Sequence[str] = ("topic", "keyphrase"),
         size: int = 10,
     ) -> tuple[Facet, ...]:
-        """Counts as `search` gives them, but of each field without its own filters; see `indexer.search.timeline`."""
+        """Counts as in `search`, but of each field without its own filters; see `indexer.search.timeline`."""
         self.check_filters(filters, fields)
         return open_facets(
             self.engine,
@@ -127,14 +127,14 @@ class Reading(Opened):
         )
 
     def field_kinds(self) -> FieldKinds:
-        """Which of the users' own fields are good to narrow by, and which has the date."""
+        """The user's fields that suit filters, and the one with the date."""
         return field_kinds(self.engine)
 
     def check_filters(self, filters: Sequence[Filter], fields: Sequence[str] = ()) -> None:
-        """Refuse what would find nothing, and say nothing: a field that no document has, a date that is none.
+        """Refuse a field that no document has, and an invalid date: they would find nothing.
 
         Raises:
-            QueryError: One is so; the hint names what there is.
+            QueryError: There is one; the hint names the known fields.
         """
         self._check_fields([*(condition.field for condition in filters), *fields])
         check_dates(self.engine, filters)
@@ -153,11 +153,11 @@ class Reading(Opened):
                 )
 
     def _resolved(self, filters: Sequence[Filter]) -> list[Filter]:
-        """Conditions as the engine takes them: topics by their ids, and dates as long as those of the documents."""
+        """Conditions for the engine: topics by their ids, and dates as precise as those of the documents."""
         return whole_periods(self.engine, [self._with_topic_ids(condition) for condition in filters])
 
     def _with_topic_ids(self, condition: Filter) -> Filter:
-        """A topic may be named by its id or its label; a retired id stands for all its successors."""
+        """A topic may be named by its id or its label; a retired id means all its successors."""
         if condition.field != "topic":
             return condition
         named = condition.value if isinstance(condition.value, list) else [condition.value]
@@ -176,7 +176,7 @@ class Reading(Opened):
 
     @on_live_generation
     def phrases(self, phrase: str, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
-        """Phrases of the collection by likeness of meaning, without context."""
+        """Phrases of the collection by similarity to a phrase without context, with the cosine."""
         if not any(c.isalnum() for c in phrase):
             raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
         return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
@@ -185,7 +185,7 @@ class Reading(Opened):
     def phrases_in(
         self, text: str, *, limit: int = 10, filters: Sequence[Filter] = ()
     ) -> list[tuple[MentionRow, float]]:
-        """Mentions like the one marked with ``[[…]]`` in a sentence, its context counted.
+        """Mentions similar to the one marked with ``[[…]]`` in a sentence, in its context.
 
         Raises:
             QueryError: Nothing, or more than one thing, is marked.
@@ -221,12 +221,12 @@ class Reading(Opened):
         return found[0]
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
-        """What people call these documents: their titles, else their files, else their ids."""
+        """Document id ► title, else file, else id."""
         found = {stored.document.id: stored.document.name for stored in self.engine.documents(ids)}
         return {id_: found.get(id_, id_) for id_ in ids}
 
     def mentions(self, id_: str) -> list[MentionRow]:
-        """The phrases that are kept for a document, keyphrases or not, with every place where they stand."""
+        """The phrases that are kept for a document, keyphrases or not, with every offset."""
         return self.engine.mentions([id_])
 
     def similar(self, id_: str, *, limit: int = 5) -> list[tuple[StoredDocument, float]]:
@@ -246,7 +246,7 @@ class Reading(Opened):
             yield from self.engine.documents(some)
 
     def keyphrases(self, document: Document, *, limit: int | None = None) -> tuple[Keyphrase, ...]:
-        """Keyphrases of one text, the absent ones last; nothing is stored, and what the collection knows is not used."""
+        """Keyphrases of one text, the absent ones last; nothing is stored, and the collection is not used."""
         prepared = self._preparer.prepare([document])
         encoded = encode_documents(self.encoder, [document], prepared)[0]
         ranker = self.encoder.ranker
@@ -264,7 +264,7 @@ class Reading(Opened):
         return self.engine.topics()
 
     def topic_id(self, name: str) -> str:
-        """The id of a live topic by id, number or label. A retired id leads to its successor that is most alike.
+        """The id of a live topic by id, number or label. A retired id leads to its most similar successor.
 
         Raises:
             NotFound: There is no such topic; the message lists near ones.
@@ -275,7 +275,7 @@ class Reading(Opened):
         return topic_ids(name, self.engine.topics(), self.catalog, self.name)
 
     def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
-        """A topic by id or label, with the documents that stand for it and its history."""
+        """A topic by id or label, with its most typical documents and its history."""
         id_, *others = self._topic_ids(name)
         topics = {topic.id: topic for topic in self.engine.topics()}
         leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
@@ -292,7 +292,7 @@ class Reading(Opened):
         return near_topics(self.engine.topics(), self.topic_id(name), limit)
 
     def topic_map(self, *, tall: bool = False) -> TopicMap:
-        """Where topics lie in a picture: near in meaning, near each other; it keeps its shape from fit to fit."""
+        """Positions of topics in a plane, similar ones near each other; it keeps its shape from fit to fit."""
         from indexer.topics.map import topic_map
 
         return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
@@ -301,7 +301,7 @@ class Reading(Opened):
         """Which topics grow; None where documents have no dates, or too many different ones.
 
         Args:
-            field: The field with the date; empty means the one that looks like it.
+            field: The field with the date; empty means the most likely one.
         """
         field = field or self.field_kinds().date
         if not field:
@@ -310,14 +310,14 @@ class Reading(Opened):
         return topic_trends(self.engine, field)
 
     def topic_history(self, name: str) -> TopicHistory:
-        """What became of a topic, by id or label; also of a retired one, by its id.
+        """The history of a topic, by id or label; also of a retired one, by its id.
 
         Raises:
-            NotFound: There is no such topic, and was none.
+            NotFound: There is no such topic, and never was.
         """
         return topic_history(name, self.engine.topics(), self.catalog, self.name)
 
     def why(self, document_id: str) -> Why:
-        """Which phrases of a document voted for which topic, how near they are, and what came second."""
+        """The votes of a document's phrases for topics, with similarities and runners-up."""
         self.document(document_id)
         return explain(self.engine, self.catalog, self.name, document_id)

@@ -11,7 +11,7 @@ from indexer.catalog import Catalog
 from indexer.catalog.database import look
 from indexer.catalog.entries import DeadLetter, Run, Work
 from indexer.catalog.locks import retraining, watching
-from indexer.collection.queries import Reading
+from indexer.collection.base import OpenCollection
 from indexer.engines.base import EngineInfo
 from indexer.errors import CatalogError, SearchError
 from indexer.pipeline.drift_check import Drift, latest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from indexer.settings import Settings
 
 
-class State(Reading):
+class StatusMethods(OpenCollection):
     """A collection to maintain."""
 
     def generations(self) -> list[Generation]:

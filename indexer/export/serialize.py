@@ -211,7 +211,7 @@ def why(of: Why, labels: Labels) -> dict[str, Any]:
             }
             for vote in of.votes
         ],
-        "reach": rounded(of.reach),
+        "reach": rounded(of.threshold),
         "bundle": of.bundle,
         "fit": of.fit,
         "whole": of.whole,

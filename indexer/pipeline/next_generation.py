@@ -1,21 +1,21 @@
-"""The next generation of a collection: built beside the live one with another encoder, until it takes over.
+"""The next generation of a collection: built with another encoder, next to the live one, and then made live.
 
-    begin        make it, or go on with the one that a killed run left
-    keep_up      store what the collection has and it has not; remove what is gone
+    begin        make it, or resume the one that a killed run left
+    keep_up      store the documents that it lacks; remove those that are gone
     mine         vectors, with the new encoder
     found        topics, which continue the live ones
-    take_over    under the collection's lock: what came last, the switch, the catalog
+    take_over    under the collection's lock: the last changes, the switch, the catalog
 
-Meanwhile the live generation is searched and written as always. A process may die at any place: before the switch the
-live generation is what it was, and the next call goes on; after it, `complete` does what was left for the catalog. The
-way back is in `rollback.py`.
+The live generation is searched and written as always. A process may die at any point: before the switch the live
+generation is unchanged, and the next call resumes; after it, `complete` updates the catalog. The way back is in
+`indexer.runs.rollback`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,10 +28,10 @@ from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError
-from indexer.keyphrases.ranker import Ranker
 from indexer.pipeline.finalize import Finisher, topic_entries
 from indexer.pipeline.run import Pipeline, RunReport
-from indexer.protocols import Encoder, Progress, no_progress
+from indexer.pipeline.steps import MiningOptions
+from indexer.protocols import Progress, no_progress
 from indexer.records import Topic
 from indexer.settings import Settings
 from indexer.topics.fits import NamedFit, live_fit, saved_fit
@@ -44,41 +44,22 @@ SAMPLE = 3_000  # documents by which the live topics are carried over into the n
 
 @contextmanager
 def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
-    """Be the only one who builds the next generation, or removes what was built of it.
+    """Hold the lock for building the next generation, or removing an unfinished one.
 
     Raises:
-        CatalogError: Somebody is at it.
+        CatalogError: Another process or workers hold it.
     """
     with catalog.lock(retraining(collection), owner) as lock:
-        if theirs := catalog.open_runs(collection, retrains=True):
+        if tsuccessors := catalog.open_runs(collection, retrains=True):
             raise CatalogError(
-                f"Workers are at a retrain of '{collection}' since {theirs[0].started_at:%Y-%m-%d %H:%M} UTC.",
+                f"Workers are at a retrain of '{collection}' since {tsuccessors[0].started_at:%Y-%m-%d %H:%M} UTC.",
                 hint="indexer history tells how far they are. Where no worker is left: indexer retrain --give-up",
             )
         yield lock
 
 
-@dataclass(frozen=True)
-class MiningOptions:
-    """How the next generation is mined.
-
-    Attributes:
-        bundle: Its name; the vectors of one generation all come from one.
-        dims: Length of its vectors.
-    """
-
-    bundle: str
-    dims: int
-    encoder: Callable[[], Encoder]
-    tagger: str
-    taggers: int  # processes
-    keyphrases: int
-    ranker: Callable[[], Ranker | None] = lambda: None
-    absent: int = 0
-
-
 class NextGeneration:
-    """Builds one generation, and lets it take over."""
+    """Builds one generation, and makes it live."""
 
     def __init__(
         self,
@@ -86,24 +67,24 @@ class NextGeneration:
         catalog: Catalog,
         collection: str,
         run: str,
-        recipe: MiningOptions,
+        options: MiningOptions,
         progress: Progress = no_progress,
     ) -> None:
         self._generations = generations
         self._catalog = catalog
         self._collection = collection
         self._run = run
-        self._recipe = recipe
+        self._options = options
         self._progress = progress
         self._continued = ""  # the live fit whose topics those of this generation continue
         self._live = generations.open(generations.live())
-        self.number, self._next = _begun(generations, catalog, collection, recipe)
+        self.number, self._next = _begun(generations, catalog, collection, options)
         self._patience = ExitStack()
         for engine in (self._live, self._next):
             self._patience.enter_context(engine.retrying())
 
     def close(self) -> None:
-        """Give back both engines."""
+        """Close both engines."""
         self._patience.close()
         self._live.close()
         self._next.close()
@@ -134,7 +115,7 @@ class NextGeneration:
         """Make this generation the live one. The caller holds the lock of the collection.
 
         Returns:
-            Its fit: another one than was built when the live topics were merged by hand or fitted anew meanwhile.
+            Its fit: a new one when users merged the live topics, or a run fitted them again, since `build`.
         """
         self.keep_up()
         self.mine()
@@ -169,36 +150,18 @@ class NextGeneration:
         return [replace(t, centroid=unit(sums.get(t.id, nowhere))) for t in self._live.topics()]
 
     def _pipeline(self) -> Pipeline:
-        return Pipeline(
-            self._next,
-            self._catalog,
-            self.ledger,
-            self._recipe.encoder,
-            tagger=self._recipe.tagger,
-            workers=self._recipe.taggers,
-            keyphrases=self._recipe.keyphrases,
-            ranker=self._recipe.ranker,
-            absent=self._recipe.absent,
-            progress=self._progress,
-        )
+        return Pipeline(self._next, self._catalog, self.ledger, self._options, self._progress)
 
     def _finisher(self) -> Finisher:
         return Finisher(
-            self._next,
-            self._catalog,
-            self._collection,
-            self._run,
-            self._recipe.keyphrases,
-            self._progress,
+            self._next, self._catalog, self._collection, self._run, self._options, self._progress,
             ledger=self.ledger,
-            ranker=self._recipe.ranker(),
-            absent=self._recipe.absent,
-        )
+        )  # fmt: skip
 
 
 def as_in(live: NamedFit | None) -> TopicRequest:
-    """What finds topics as there are now: in the same way, and as many."""
-    return TopicRequest(live.finder, live.asked or len(set(live.ids))) if live else TopicRequest()
+    """A request for topics as they are now: the same model and number."""
+    return TopicRequest(live.model, live.requested or len(set(live.ids))) if live else TopicRequest()
 
 
 def bring_up(
@@ -230,7 +193,7 @@ def bring_up(
 
 
 def carry_over_labels(catalog: Catalog, collection: str, engine: Engine) -> None:
-    """Give the topics of another generation the names that were given by hand since it was live."""
+    """Give the topics of another generation the names that users gave since it was live."""
     given = {t.id: t.label for t in catalog.topics(collection, state=None) if t.label_locked}
     topics = engine.topics()
     renamed = [
@@ -242,7 +205,7 @@ def carry_over_labels(catalog: Catalog, collection: str, engine: Engine) -> None
 
 
 def complete(generations: Generations, catalog: Catalog, collection: str) -> bool:
-    """Tell the catalog of a generation that has taken over; nothing to do where it knows. Holds the collection's lock.
+    """Record a generation that became live in the catalog, if it is not recorded yet. Holds the collection's lock.
 
     Returns:
         Whether there was something to do.
@@ -251,7 +214,7 @@ def complete(generations: Generations, catalog: Catalog, collection: str) -> boo
     number = generations.live()
     if not known or (number in known and known[number].live):
         return False
-    if number not in known:  # all others were thrown away, and one was made anew
+    if number not in known:  # all others were deleted, and a new one was made
         catalog.forget_generations(collection)
         return True
     entry = known[number]
@@ -263,7 +226,7 @@ def complete(generations: Generations, catalog: Catalog, collection: str) -> boo
 
 
 def complete_switch(settings: Settings, catalog: Catalog) -> None:
-    """The same, for whoever is about to write."""
+    """The same, before a process writes."""
     with closing(open_generations(settings)) as generations:
         complete(generations, catalog, settings.collection)
 
@@ -284,7 +247,7 @@ def discard(generations: Generations, catalog: Catalog, collection: str, number:
     """Delete a generation that is kept, or was left unfinished and is not being built.
 
     Raises:
-        CatalogError: Somebody builds it, or writes to the collection.
+        CatalogError: Another process builds it, or writes to the collection.
         SearchError: It is the live one.
         NotFound: There is none.
     """
@@ -313,30 +276,30 @@ def _way_back(
     links = [(e.old_id, e.new_id, e.score) for e in recorded if e.old_id and e.new_id]
     yield from (LineageEntry(run, id_, id_, "kept", 1.0) for id_ in sorted(coming))
     for id_ in sorted(leaving - coming):
-        heirs = relatives(links, id_, coming)
-        if not heirs:
+        successors = relatives(links, id_, coming)
+        if not successors:
             yield LineageEntry(run, id_, None, "retired")
-        for heir, score in sorted(heirs.items()):
-            yield LineageEntry(run, id_, heir, "split" if len(heirs) > 1 else "merged", score)
+        for successor, score in sorted(successors.items()):
+            yield LineageEntry(run, id_, successor, "split" if len(successors) > 1 else "merged", score)
 
 
 def _begun(
-    generations: Generations, catalog: Catalog, collection: str, recipe: MiningOptions
+    generations: Generations, catalog: Catalog, collection: str, options: MiningOptions
 ) -> tuple[int, Engine]:
     """The unfinished generation of this bundle, or a new one; one that was begun with another encoder is removed."""
     for one in generations.all():
         if one.state == "unfinished":
             used = catalog.bundles_used(ledger_of(collection, one.number))
-            if one.bundle == recipe.bundle and one.dims and _only_of(recipe, used):
+            if one.bundle == options.bundle and one.dims and _only_of(options, used):
                 return one.number, generations.open(one.number)
             remove_generation(generations, catalog, collection, one.number)
-    engine = generations.make(recipe.dims, bundle=recipe.bundle)
+    engine = generations.make(options.dims, bundle=options.bundle)
     return max(one.number for one in generations.all()), engine
 
 
-def _only_of(recipe: MiningOptions, used: Set[str]) -> bool:
-    """Whether all vectors are of the recipe's encoder: a bundle may have been replaced by another of its name."""
-    return not used or {_weights(bundle) for bundle in used} == {_weights(recipe.encoder().bundle)}
+def _only_of(options: MiningOptions, used: Set[str]) -> bool:
+    """Whether all vectors are of the options's encoder: a bundle may have been replaced by another of its name."""
+    return not used or {_weights(bundle) for bundle in used} == {_weights(options.encoder().bundle)}
 
 
 def _weights(bundle: str) -> str:
@@ -351,21 +314,21 @@ def _differences(catalog: Catalog, collection: str, ledger: str) -> Iterator[tup
     """
     fresh: list[str] = []
     gone: list[str] = []
-    theirs = catalog.contents(ledger)
-    other = next(theirs, None)
+    tsuccessors = catalog.contents(ledger)
+    other = next(tsuccessors, None)
     for id_, content in catalog.contents(collection):
         while other is not None and other[0] < id_:
             gone.append(other[0])
-            other = next(theirs, None)
+            other = next(tsuccessors, None)
         if other is not None and other[0] == id_:
             if other[1] != content:
                 fresh.append(id_)
-            other = next(theirs, None)
+            other = next(tsuccessors, None)
         else:
             fresh.append(id_)
         if len(fresh) >= CHUNK or len(gone) >= CHUNK:
             yield fresh, gone
             fresh, gone = [], []
     gone += [id_ for id_, _ in ([other] if other else [])]
-    gone += [id_ for id_, _ in theirs]
+    gone += [id_ for id_, _ in tsuccessors]
     yield fresh, gone

@@ -2,21 +2,22 @@
 
     take in   read the sources; store what is new or changed (searchable by words at once); the ledger says "stored"
     mine      what is "stored": sentences and candidates ► vectors ► mention rows; the ledger says "mined"
-    finish    what is "mined": topics are fitted if there are none; keyphrases and topics become final with what the
-              whole collection knows; phrase rows and topic labels follow; the ledger says "done"
+    finish    what is "mined": topics are fitted if there are none; keyphrases and topics become final with document
+              frequencies of the whole collection; phrase rows and topic labels follow; the ledger says "done"
 
-A run that was killed leaves documents in the state they had reached. The next run goes on from there, in the same
-chunks (64 ids in ascending order), so that it ends where an undisturbed run would have ended.
+A killed run leaves documents in the state they had reached. The next run continues from there, in the same chunks
+(64 ids in ascending order), so that it ends where an undisturbed run would have ended.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain
 from typing import TypeVar
 
@@ -26,12 +27,12 @@ from indexer.catalog.entries import MINING, TAKING_IN, Failure, LedgerEntry, Sta
 from indexer.common import batches
 from indexer.engines.base import Engine
 from indexer.errors import InputError
-from indexer.keyphrases.ranker import Ranker
 from indexer.pipeline import metrics
 from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.steps import (
     CHUNK,
     EncodedChunk,
+    MiningOptions,
     encode_chunk,
     load,
     mined,
@@ -49,31 +50,31 @@ from indexer.topics.models.clusters import load_libraries
 from indexer.topics.models.registry import TopicRequest
 
 STORE_CHUNK = 256  # documents stored in one transaction
-NEARLY_ALL = 0.9  # of the texts that there were: when so many have become others, so do the topics
+NEARLY_ALL = 0.9  # of the earlier texts: when so many are replaced, the topics are fitted again
 
 FEW_CHARACTERS = 100_000  # tagged in a second or two
-MANY, MANY_SHARE = 10, 0.2  # documents of a run that no topic reaches; a fit leaves 2 % so
+MANY, MANY_SHARE = 10, 0.2  # documents of a run without a topic; a fit leaves 2 % so
 
 T = TypeVar("T")
-Wants = Callable[[Document, LedgerEntry | None], bool]
-Told = Callable[[Document, LedgerEntry], None]
+Accepts = Callable[[Document, LedgerEntry | None], bool]
+OnChange = Callable[[Document, LedgerEntry], None]
 
 
-def everything(document: Document, known: LedgerEntry | None) -> bool:
-    """Takes what is read, as an ordinary run does."""
+def accept_all(document: Document, known: LedgerEntry | None) -> bool:
+    """Accept each document, as an ordinary run does."""
     return True
 
 
-def nobody(document: Document, known: LedgerEntry) -> None:
-    """Is told of changed documents, as long as nobody wants to know."""
+def ignore(document: Document, known: LedgerEntry) -> None:
+    """Do nothing about a changed document."""
 
 
 @dataclass
 class RunReport:
-    """What a run did. Seconds by stage; `tagging` ran beside the others in a process, `encode` in a thread."""
+    """Counts, problems and seconds of a run. Of the stages, `tagging` ran in a process and `encode` in a thread."""
 
     run: str = ""
-    bundle: str = ""  # what made the vectors; empty when nothing was encoded
+    bundle: str = ""  # encoder of the vectors; empty when nothing was encoded
     read: int = 0
     new: int = 0
     changed: int = 0
@@ -86,7 +87,7 @@ class RunReport:
     notes: list[str] = field(default_factory=list)  # what was left out on purpose
     topics: int = 0
     new_fit: bool = False
-    without_topic: int = 0  # of the documents that were given topics: those that none reaches
+    without_topic: int = 0  # of the documents that were assigned: those without a topic
     left_to_workers: int = 0  # documents that are being mined when the command ends
     seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # stage ► seconds
@@ -99,7 +100,7 @@ class RunReport:
 
     @property
     def outgrown(self) -> bool:
-        """Whether so many documents are beyond the topics there are that these should be found anew."""
+        """Whether so many documents have no topic that the topics should be fitted again."""
         return not self.new_fit and self.without_topic >= max(MANY, self.mined * MANY_SHARE)
 
     @contextmanager
@@ -116,142 +117,163 @@ class RunReport:
         self.stages[stage] = self.stages.get(stage, 0.0) + seconds
 
 
-MAX_PROBLEMS = 20  # shown at the end of a run; the dead letters have all
+MAX_PROBLEMS = 20  # in a report; the dead letters have all
+
+
+@dataclass(frozen=True)
+class _Incoming:
+    """Documents that were read and accepted, with the ledger entries under their ids."""
+
+    documents: Sequence[Document]
+    known: Mapping[str, LedgerEntry]
+
+    @property
+    def fresh(self) -> list[Document]:
+        """Documents that are new or changed."""
+        return [d for d in self.documents if not self._is_stored(d)]
+
+    @property
+    def same(self) -> list[Document]:
+        """Documents that are stored as they are."""
+        return [d for d in self.documents if self._is_stored(d)]
+
+    def _is_stored(self, document: Document) -> bool:
+        return document.id in self.known and self.known[document.id].content_hash == document.content_hash
 
 
 class Pipeline:
-    """One run over one collection."""
+    """Stores, mines and finishes documents of one collection.
+
+    Args:
+        options: Their encoder is loaded only when something has to be encoded.
+    """
 
     def __init__(
         self,
         engine: Engine,
         catalog: Catalog,
         collection: str,
-        encoder: Callable[[], Encoder],
-        *,
-        tagger: str = "auto",
-        workers: int = 1,
-        keyphrases: int = 10,
-        ranker: Callable[[], Ranker | None] = lambda: None,
-        absent: int = 0,
-        tagger_is_here: bool = False,
+        options: MiningOptions,
         progress: Progress = no_progress,
     ) -> None:
         self.engine = engine
         self.catalog = catalog
         self.collection = collection
-        self._encoder = encoder  # loaded only when something has to be encoded
-        self._tagger = tagger
-        self._workers = workers
-        self._keyphrases = keyphrases
-        self._ranker = ranker
-        self._absent = absent
+        self._options = options
         self._progress = progress
-        self._tagger_is_here = tagger_is_here  # loaded in this process, so that few documents need no other
-        self._unclear: set[str] = set()  # files that hold something unreadable whose id is not known
+        self._unclear: set[str] = set()  # files with an unreadable record whose id is not known
 
     def take_in(
         self,
         items: Iterable[Document | InputError],
         report: RunReport,
         total: int | None,
-        wants: Wants = everything,
-        changed: Told = nobody,
+        accepts: Accepts = accept_all,
+        on_change: OnChange = ignore,
     ) -> int:
-        """Store the documents that are new or changed; bury what could not be read.
+        """Store the documents that are new or changed; dead-letter those that could not be read.
 
         Args:
-            wants: Says of each document, and of what the ledger has under its id, whether it is to be taken.
-            changed: Told of each document that takes the place of another content, and of what the ledger had of that.
+            accepts: Called with each document and the ledger's entry under its id; False skips the document.
+            on_change: Called with each document that replaces another content, and the ledger's entry of that.
 
         Returns:
-            How many documents were not.
+            How many documents were skipped.
         """
-        before, others = sum(self.catalog.count(self.collection).values()), 0
-        start, left = now(), 0
+        before, rewritten = sum(self.catalog.count(self.collection).values()), 0
+        start, skipped = now(), 0
         for chunk in batches(_timed(items, report, "read"), STORE_CHUNK):
-            documents = [item for item in chunk if isinstance(item, Document)]
-            problems = [item for item in chunk if isinstance(item, InputError)]
-            report.notes += [shown(p) for p in problems if "left_out" in p.facts]
             self.catalog.check_locks()
-            self._dead_letter(report, "read", [p for p in problems if "left_out" not in p.facts])
-            self._keep_unreadable(problems, report)
+            documents = [item for item in chunk if isinstance(item, Document)]
+            failures = self._record_problems([p for p in chunk if isinstance(p, InputError)], report)
             known = self.catalog.ledger(self.collection, [d.id for d in documents])
-            given = len(documents)
-            documents = [d for d in documents if wants(d, known.get(d.id))]
-            left += given - len(documents)
-            fresh = [d for d in documents if d.id not in known or known[d.id].content_hash != d.content_hash]
-            # What failed in mining was the old text's. What could not be read was the new one: that is over when it
-            # is stored, and not before, or a killed run would forget it.
-            ids = [d.id for d in fresh]
-            self.catalog.resolve(self.collection, document_ids=ids, stages=MINING)
-            with report.timed("store"):
-                others += self._with_another_text([d for d in fresh if d.id in known])
-                refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
-                self.catalog.record(self.collection, self._entries(fresh, refused, report.run))
-            self._dead_letter(report, "store", refusals(fresh, list(refused.values())))
-            self.catalog.resolve(self.collection, document_ids=ids, stages=TAKING_IN, before=start)
-            metrics.through("read", len(documents), sum("left_out" not in p.facts for p in problems))
-            metrics.through("store", len(fresh) - len(refused), len(refused))
-            same = [d for d in documents if d.id in known and known[d.id].content_hash == d.content_hash]
-            moved = [d for d in same if known[d.id].source != d.source]
-            self.catalog.touch(self.collection, [d.id for d in same], report.run)
-            self.catalog.record(
-                self.collection,
-                [replace(known[d.id], source=d.source, run=report.run) for d in moved],
-            )
-            replacing = [d for d in fresh if d.id in known and d.id not in refused]
-            for document in replacing:
-                changed(document, known[document.id])
-            report.read += len(documents)
-            report.unchanged += len(same)
-            report.changed += len(replacing)
-            report.new += sum(d.id not in known for d in fresh if d.id not in refused)
+            accepted = [d for d in documents if accepts(d, known.get(d.id))]
+            skipped += len(documents) - len(accepted)
+            metrics.through("read", len(accepted), failures)
+            incoming = _Incoming(accepted, known)
+            rewritten += self._count_rewritten(incoming, report)
+            for document in self._store(incoming, report, start):
+                on_change(document, known[document.id])
+            self._keep_unchanged(incoming, report)
+            report.read += len(accepted)
             self._progress("read", report.read, total)
-        if others and others >= NEARLY_ALL * before:
+        if rewritten and rewritten >= NEARLY_ALL * before:
             self._outdate_topics(report)
-        return left
+        return skipped
 
-    def _keep_unreadable(self, problems: Sequence[InputError], report: RunReport) -> None:
-        """A document that cannot be read is there. Where its id is not known, it may be any of its file."""
+    def _record_problems(self, problems: Sequence[InputError], report: RunReport) -> int:
+        """Note what was left out on purpose; dead-letter the other problems and return their number.
+
+        An unreadable document is not missing. Where its id is not known, it may be any document of its file.
+        """
+        report.notes += [shown(p) for p in problems if "left_out" in p.facts]
+        failures = [p for p in problems if "left_out" not in p.facts]
+        self._dead_letter(report, "read", failures)
         ids = [p.facts.get("document_id") for p in problems]
         self.catalog.touch(self.collection, [id_ for id_ in ids if id_], report.run)
         self._unclear |= {place_of(source_of(p))[0] for p, id_ in zip(problems, ids, strict=True) if not id_}
+        return len(failures)
 
-    def _with_another_text(self, documents: Sequence[Document]) -> int:
-        """How many of these changed have hardly a word of what is stored; the rest were edited, or got other fields."""
-        stored = {s.document.id: s.document.content for s in self.engine.documents([d.id for d in documents])}
-        return sum(_are_unlike(document.content, stored.get(document.id, "")) for document in documents)
+    def _count_rewritten(self, incoming: _Incoming, report: RunReport) -> int:
+        """Number of changed documents with hardly a word of the stored text; others were edited, or got other fields."""
+        changed = [d for d in incoming.fresh if d.id in incoming.known]
+        with report.timed("store"):
+            found = self.engine.documents([d.id for d in changed])
+        stored = {s.document.id: s.document.content for s in found}
+        return sum(_are_unlike(document.content, stored.get(document.id, "")) for document in changed)
+
+    def _store(self, incoming: _Incoming, report: RunReport, start: datetime) -> list[Document]:
+        """Store what is new or changed; returns the documents that replaced another content.
+
+        Their dead letters of mining were about the old text, and end before it is replaced. Those of reading were about
+        the new text, and end after it is stored, or a killed run would forget them.
+        """
+        fresh = incoming.fresh
+        ids = [d.id for d in fresh]
+        self.catalog.resolve(self.collection, document_ids=ids, stages=MINING)
+        with report.timed("store"):
+            refused = {r.id: r for r in self.engine.store(fresh)} if fresh else {}
+            stored = [d for d in fresh if d.id not in refused]
+            entries = [
+                LedgerEntry(d.id, d.content_hash, "stored", run=report.run, source=d.source) for d in stored
+            ]
+            self.catalog.record(self.collection, entries)
+        self._dead_letter(report, "store", refusals(fresh, list(refused.values())))
+        self.catalog.resolve(self.collection, document_ids=ids, stages=TAKING_IN, before=start)
+        metrics.through("store", len(stored), len(refused))
+        replacing = [d for d in stored if d.id in incoming.known]
+        report.changed += len(replacing)
+        report.new += len(stored) - len(replacing)
+        return replacing
+
+    def _keep_unchanged(self, incoming: _Incoming, report: RunReport) -> None:
+        """Mark unchanged documents as seen by this run; one that moved gets its new source."""
+        same, known = incoming.same, incoming.known
+        self.catalog.touch(self.collection, [d.id for d in same], report.run)
+        moved = [d for d in same if known[d.id].source != d.source]
+        entries = [replace(known[d.id], source=d.source, run=report.run) for d in moved]
+        self.catalog.record(self.collection, entries)
+        report.unchanged += len(same)
 
     def _outdate_topics(self, report: RunReport) -> None:
-        """Have the topics found anew: those that there are were found in texts that are gone."""
+        """Have the topics fitted again: the texts of the live fit are gone."""
         if fit := self.catalog.live_fit(self.collection):
             self.catalog.add_to_fit(self.collection, fit.run, {OUTDATED: True})
-            report.notes.append("Nearly all texts have become others, so topics are found anew.")
-
-    def _entries(
-        self, documents: Sequence[Document], refused: Iterable[str], run: str
-    ) -> Iterator[LedgerEntry]:
-        for document in documents:
-            if document.id not in refused:
-                yield LedgerEntry(
-                    document.id, document.content_hash, state="stored", run=run, source=document.source
-                )
+            report.notes.append("Nearly all texts were replaced, so topics are fitted again.")
 
     def remove_missing(self, sources: Sequence[str], report: RunReport) -> None:
-        """Take out the documents under these sources that this run did not see.
+        """Delete the documents under these sources that this run did not see.
 
-        Those of a file that could not be read whole stay: they may stand in the part that is unreadable.
+        Those of a file with an unreadable part stay: they may be in that part.
         """
         unclear = sorted(self._unclear)
-        for ids in batches(
-            list(self.catalog.unseen(self.collection, sources, report.run, but=unclear)), STORE_CHUNK
-        ):
+        unseen = list(self.catalog.unseen(self.collection, sources, report.run, but=unclear))
+        for ids in batches(unseen, STORE_CHUNK):
             self.remove(ids)
             report.deleted += len(ids)
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Take documents out of the engine, then out of the ledger. Returns how many there were."""
+        """Delete documents from the engine, then from the ledger; returns how many the engine had."""
         self.catalog.check_locks()
         removed = self.engine.delete(ids)
         self.catalog.resolve(self.collection, document_ids=ids, stages=MINING)
@@ -265,34 +287,34 @@ class Pipeline:
             return
         done = 0
         self._progress("mine", 0, pending)
-        # Beside this thread, one encodes: first it loads the encoder (and measures the machine when it is new) while
-        # the tagger starts, then it encodes a chunk while this thread writes the one before. Only this thread touches
-        # the engine and the catalog.
-        chunks = self._stored(report)
-        first = next(chunks, [])
-        workers = 0 if self._tagger_is_here and _is_small(first, pending) else self._workers
-        with ThreadPoolExecutor(1) as beside, PreparePool(workers, self._tagger) as pool:
-            loading = beside.submit(self._encoder)
-            beside.submit(load_libraries)
-            all_chunks = chain([first] if first else [], chunks)
-            prepared = _timed(pool.prepare_chunks(all_chunks), report, "wait for tagging")
-            waiting: deque[Future[EncodedChunk]] = deque()
-
-            def write_next() -> None:
-                nonlocal done
-                with report.timed("wait for encoding"):
-                    chunk = waiting.popleft().result()
+        with closing(self._encoded_chunks(report, pending)) as chunks:
+            for chunk in chunks:
                 self._write_chunk(chunk, report)
                 done += len(chunk.documents)
                 self._progress("mine", done, pending)
 
-            for documents, outcomes, seconds in prepared:
+    def _encoded_chunks(self, report: RunReport, pending: int) -> Generator[EncodedChunk]:
+        """Yield the stored documents as vectors, while processes tag the next chunks and a thread encodes one.
+
+        The thread first loads the encoder (and measures a new machine) while the tagger starts. Only the caller's
+        thread uses the engine and the catalog.
+        """
+        chunks = self._stored(report)
+        first = next(chunks, [])
+        here = self._options.tagger_is_loaded and _is_small(first, pending)
+        processes = 0 if here else self._options.taggers
+        with ThreadPoolExecutor(1) as thread, PreparePool(processes, self._options.tagger) as pool:
+            loading = thread.submit(self._options.encoder)
+            thread.submit(load_libraries)
+            prepared = pool.prepare_chunks(chain([first] if first else [], chunks))
+            waiting: deque[Future[EncodedChunk]] = deque()
+            for documents, outcomes, seconds in _timed(prepared, report, "wait for tagging"):
                 report.spent("tagging", seconds)
-                waiting.append(beside.submit(_encode, loading, documents, outcomes))
+                waiting.append(thread.submit(_encode, loading, documents, outcomes))
                 if len(waiting) > 1:
-                    write_next()
+                    yield _result(waiting.popleft(), report)
             while waiting:
-                write_next()
+                yield _result(waiting.popleft(), report)
 
     def _stored(self, report: RunReport) -> Iterator[list[Document]]:
         """Documents to mine, from the engine, in chunks of ascending ids."""
@@ -312,17 +334,14 @@ class Pipeline:
         report.spent("encode", chunk.seconds)
         self._dead_letter(report, "prepare", chunk.not_prepared)
         self._dead_letter(report, "encode", chunk.not_encoded)
+        number = self._options.keyphrases
         with report.timed("decide"):
-            rows = [
-                mined(d, e, chunk.bundle, report.run, self._keyphrases, chunk.ranker)
-                for d, e in chunk.encoded
-            ]
+            rows = [mined(d, e, chunk.bundle, report.run, number, chunk.ranker) for d, e in chunk.encoded]
         with report.timed("write"):
             written = write_chunk(self.engine, rows, chunk.documents)
             self._dead_letter(report, "write", written.refused)
-            self.catalog.forget(
-                self.collection, written.missing
-            )  # what changed stays "stored": the next run's
+            # What changed in the engine stays "stored", for the next run.
+            self.catalog.forget(self.collection, written.missing)
             self.catalog.mark(self.collection, written.hashes, state="mined", bundle=chunk.bundle)
             self.catalog.resolve(self.collection, document_ids=written.hashes, stages=MINING)
         report.mined += len(written.hashes)
@@ -335,23 +354,16 @@ class Pipeline:
         """
         self.engine.catch_up()
         finisher = Finisher(
-            self.engine,
-            self.catalog,
-            self.collection,
-            report.run,
-            self._keyphrases,
-            self._progress,
-            ranker=self._ranker(),
-            absent=self._absent,
+            self.engine, self.catalog, self.collection, report.run, self._options, self._progress
         )
         report.new_fit = finisher.finish(report.timed, TopicRequest.read(topics), refit=refit)
         report.without_topic = finisher.without_topic
         report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(self.engine.topics())
-        self._give_space_back(report)
+        self._compact(report)
 
-    def _give_space_back(self, report: RunReport) -> None:
-        """Where much is dead or lost; not while workers write, whose rows may look lost."""
+    def _compact(self, report: RunReport) -> None:
+        """Free space where much is deleted or lost; not while workers write, whose rows may look lost."""
         others = [run for run in self.catalog.open_runs(self.collection) if run.id != report.run]
         if not others and self.engine.wasteful():
             self._progress("compact", 0, None)
@@ -360,7 +372,7 @@ class Pipeline:
                 self.engine.compact()
 
     def _dead_letter(self, report: RunReport, stage: Stage, problems: Sequence[InputError]) -> None:
-        """Put what failed into the dead letters and the report."""
+        """Put failures into the dead letters and the report."""
         if not problems:
             return
         self.catalog.dead_letter(self.collection, failures_of(stage, problems))
@@ -369,7 +381,7 @@ class Pipeline:
 
 
 def _is_small(chunk: Sequence[Document], pending: int) -> bool:
-    """Whether all that is to be mined is tagged sooner than a process is started for it."""
+    """Whether all pending documents are tagged sooner than a process is started for it."""
     return pending == len(chunk) and sum(len(document.content) for document in chunk) <= FEW_CHARACTERS
 
 
@@ -380,7 +392,7 @@ def _are_unlike(text: str, other: str) -> bool:
 
 
 def failures_of(stage: Stage, problems: Iterable[InputError]) -> list[Failure]:
-    """What failed at a stage, to be buried."""
+    """Problems of a stage as entries for the dead letters."""
     return [
         Failure(
             source=source_of(problem),
@@ -396,6 +408,11 @@ def _encode(
     loading: Future[Encoder], documents: Sequence[Document], outcomes: Sequence[Prepared | InputError]
 ) -> EncodedChunk:
     return encode_chunk(loading.result(), documents, outcomes)
+
+
+def _result(encoding: Future[EncodedChunk], report: RunReport) -> EncodedChunk:
+    with report.timed("wait for encoding"):
+        return encoding.result()
 
 
 def _timed(items: Iterable[T], report: RunReport, stage: str) -> Iterator[T]:

@@ -1,13 +1,13 @@
 """The steps of mining one chunk of documents: load, (prepare,) encode, decide, write. Each may be done twice.
 
-A run on one machine calls them from threads beside each other (`indexer.pipeline.run`), workers from tasks
-(`workers.steps`): what becomes of a document is the same.
+A run on one machine calls them from concurrent threads (`indexer.pipeline.run`), workers from tasks (`workers.steps`);
+the results are the same.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from indexer.pipeline import metrics
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Encoder
 from indexer.records import Document, EncodedDocument, MentionRow, MinedDocument, Prepared, phrase_id
+from indexer.text import Preparer
+from indexer.topics.models.registry import TopicModel
 
 CHUNK = 64  # documents encoded in one call
 PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)
@@ -34,11 +36,40 @@ PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)
 logger = get_logger(__name__)
 
 
+@dataclass(frozen=True)
+class MiningOptions:
+    """How documents are mined.
+
+    Attributes:
+        bundle: Name of the encoder; the vectors of one generation all come from one.
+        dims: Length of its vectors.
+        encoder: Loads it.
+        tagger: Name or folder of a spaCy pipeline, or an object.
+        taggers: Processes that tag; an object tags in this process.
+        keyphrases: Kept for each document.
+        ranker: Loads the encoder's keyphrase ranker, if it has one.
+        absent: Absent keyphrases kept for each document; they need a ranker.
+        topic_model: Finds topics where no other model is requested; None: as before, or the default.
+        tagger_is_loaded: In this process, so that a few documents need no other.
+    """
+
+    bundle: str
+    dims: int
+    encoder: Callable[[], Encoder]
+    tagger: str | Preparer = "auto"
+    taggers: int = 1
+    keyphrases: int = 10
+    ranker: Callable[[], Ranker | None] = lambda: None
+    absent: int = 0
+    topic_model: TopicModel | None = None
+    tagger_is_loaded: bool = False
+
+
 def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]:
     """The documents with these ids, and the ids that the engine does not have.
 
-    Those were stored by a run whose write was lost, or removed meanwhile: the ledger should forget them, and the next
-    run reads them again if they are still there.
+    The others were stored by a run whose write was lost, or removed since: the ledger should forget them, and the next
+    run reads them again if they still exist.
     """
     found = [stored.document for stored in engine.documents(ids)]
     return found, sorted(set(ids) - {document.id for document in found})
@@ -49,10 +80,10 @@ def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]
 
 @dataclass(frozen=True)
 class EncodedChunk:
-    """A chunk of documents in vectors, and what went wrong on the way.
+    """A chunk of documents in vectors, and the failures.
 
     Attributes:
-        ranker: What scores keyphrases, where the encoder has one.
+        ranker: Scores keyphrases, where the encoder has one.
         seconds: The time of encoding.
     """
 
@@ -68,7 +99,7 @@ class EncodedChunk:
 def encode_chunk(
     encoder: Encoder, documents: Sequence[Document], outcomes: Sequence[Prepared | InputError]
 ) -> EncodedChunk:
-    """Encode what could be prepared."""
+    """Encode the prepared documents."""
     start = time.perf_counter()
     ready = [(d, o) for d, o in zip(documents, outcomes, strict=True) if isinstance(o, Prepared)]
     found = _encode(encoder, ready)
@@ -114,7 +145,7 @@ def mined(
     keyphrases: int,
     ranker: Ranker | None = None,
 ) -> MinedDocument:
-    """Decide what is kept of a document: its best phrases, with keyphrases that are provisional until `finish`."""
+    """Choose the best phrases of a document; its keyphrases are provisional until `finish`."""
     scores = np.round(ranker.rank(document, encoded), DECIMALS) if ranker else base_scores(encoded)
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in order)
@@ -156,13 +187,13 @@ def _mention_row(document: Document, encoded: EncodedDocument, at: int, score: f
 
 @dataclass(frozen=True)
 class WrittenChunk:
-    """What became of a chunk.
+    """Result of writing a chunk.
 
     Attributes:
-        hashes: What was written: document id ► hash of the text that it was mined from.
-        changed: Documents whose text is another one by now: to be mined again.
-        missing: Documents that are no longer there.
-        refused: What the engine cannot hold.
+        hashes: Of the written documents: id ► hash of the mined text.
+        changed: Documents whose text changed since, to be mined again.
+        missing: Documents that were deleted since.
+        refused: Documents that the engine cannot hold.
     """
 
     hashes: dict[str, str]
@@ -172,7 +203,7 @@ class WrittenChunk:
 
 
 def write_chunk(engine: Engine, rows: Sequence[MinedDocument], documents: Sequence[Document]) -> WrittenChunk:
-    """Write what was mined; `documents` tell where each came from."""
+    """Write mined documents; `documents` have their sources."""
     refused = {row.id: row for row in engine.write_mined(rows)}
     written = WrittenChunk(
         hashes={row.id: row.content_hash for row in rows if row.id not in refused},
@@ -185,7 +216,7 @@ def write_chunk(engine: Engine, rows: Sequence[MinedDocument], documents: Sequen
 
 
 def refusals(documents: Sequence[Document], refused: Sequence[Refused]) -> list[InputError]:
-    """What an engine refused, as problems of the files that it came from."""
+    """Documents that an engine refused, as problems of their files."""
     sources = {document.id: document.source for document in documents}
     return [
         InputError(f"{sources[r.id] or r.id}: {r.reason}", source=sources[r.id], document_id=r.id)

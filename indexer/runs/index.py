@@ -1,7 +1,4 @@
-"""Documents that a run has replaced though they came from another file: ids are the collection's, not the file's.
-
-What the runs of a collection have in common, and those that read sources: `index` and `retry`.
-"""
+"""The runs that read sources, `index` and `retry`, and the parts that all runs of a collection share."""
 
 from __future__ import annotations
 
@@ -35,15 +32,18 @@ NAMED = 5  # ids in the note
 
 
 class ReplacedDocuments:
-    """Collects them, to be told: a record may move on purpose, or two files may be numbered alike."""
+    """Collects documents that replaced one of another file, for a note: ids belong to the collection, not to the file.
+
+    A record may move on purpose, or two files may have the same numbers.
+    """
 
     def __init__(self, posted: Uploads) -> None:
         self._posted = posted
-        self._first: dict[str, list[str]] = {}  # file as people call it ► ids
+        self._first: dict[str, list[str]] = {}  # name of the file ► ids
         self._number = 0
 
     def add(self, document: Document, known: LedgerEntry) -> None:
-        """A document whose content changed, and what the ledger had under its id."""
+        """Add a document whose content changed, with the earlier ledger entry under its id."""
         if self._posted.are_one_file(document.source, known.source):
             return
         self._number += 1
@@ -52,7 +52,7 @@ class ReplacedDocuments:
             self._first.setdefault(file, []).append(document.id)
 
     def notes(self) -> list[str]:
-        """One sentence where there were any."""
+        """One sentence, or none without such documents."""
         if not self._number:
             return []
         named = ", ".join(f"{', '.join(ids)} ({file})" for file, ids in self._first.items())
@@ -64,7 +64,7 @@ COUNTS = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "
 
 
 class WorkerPool(Protocol):
-    """Who mines instead of this process; see `workers.pool`."""
+    """Workers that mine instead of this process; see `workers.pool`."""
 
     def begin(self, report: RunReport) -> None: ...
 
@@ -73,19 +73,19 @@ class WorkerPool(Protocol):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is to do beside reading its sources; see `Collection.index`."""
+    """What a run does after reading its sources; see `Collection.index`."""
 
     topics: str | int | None = None
     refit: bool = False
     delete_missing: bool = False
 
     def __post_init__(self) -> None:
-        TopicRequest.read(self.topics)  # which is not needed before all is mined, and may be wrong
+        TopicRequest.read(self.topics)  # refuse a wrong one now: it is used only after all is mined
 
 
 @dataclass(frozen=True)
 class RetryRequest:
-    """What of the dead letters can be tried again.
+    """The dead letters that can be tried again.
 
     Attributes:
         letters: By the file that is to be read for them, the file of the newest failure first.
@@ -100,7 +100,7 @@ class RetryRequest:
 
     @classmethod
     def of(cls, letters: Sequence[DeadLetter], posted: Uploads) -> Self:
-        """All but those of a user's index, which `enrich` tries again."""
+        """All dead letters except those of a user's index, which `enrich` tries again."""
         own = [letter for letter in letters if not letter.source.startswith(SCHEME)]
         files: dict[str, list[DeadLetter]] = {}
         for letter in sorted(own, key=lambda letter: letter.first_at, reverse=True):
@@ -111,12 +111,12 @@ class RetryRequest:
         mining = [letter for letter in own if letter.stage in MINING]
         return cls(there, mining, sorted(lost - set(there)), posted)
 
-    def wants(self, document: Document, known: LedgerEntry | None) -> bool:
-        """Whether a document of these files is to be taken: not where a newer version of it is stored.
+    def accepts(self, document: Document, known: LedgerEntry | None) -> bool:
+        """Whether to store a document of these files: not where a newer version of it is stored.
 
-        What is stored from the same file is what stood there before. From another file, it is newer unless this one
-        failed after it was read. What is not known has come to the file since; but to a copy of something posted nothing
-        comes: there it was deleted, unless it is what failed.
+        A stored version from the same file is older. One from another file is newer, unless this one failed after it was
+        read. An unknown document was added to the file since; but nothing is added to the copy of an upload: there it was
+        deleted, unless it is the one that failed.
         """
         file, _ = place_of(document.source)
         failures = [
@@ -136,23 +136,23 @@ class SourceRun:
 
     Args:
         kind: The command's name.
-        crew: Workers that do the mining; None to do it here.
+        pool: Workers that do the mining; None to do it here.
     """
 
-    def __init__(self, kind: str, settings: Settings, pipeline: Pipeline, crew: WorkerPool | None) -> None:
+    def __init__(self, kind: str, settings: Settings, pipeline: Pipeline, pool: WorkerPool | None) -> None:
         self._kind = kind
         self._settings = settings
         self._pipeline = pipeline
         self._catalog = pipeline.catalog
         self._collection = pipeline.collection
-        self._worker_pool = crew
+        self._worker_pool = pool
         self._posted = Uploads(settings.home, pipeline.collection)
 
     def run(
         self,
         sources: Sequence[str | Path],
         options: ReadOptions,
-        wanted: RunOptions = RunOptions(),
+        requested: RunOptions = RunOptions(),
         *,
         names: Sequence[str] = (),
         again: RetryRequest | None = None,
@@ -160,12 +160,12 @@ class SourceRun:
         wait: bool = True,
         progress: Progress,
     ) -> RunReport:
-        """Do it, under the lock of the collection.
+        """Read, store, mine and finish, under the lock of the collection.
 
         Args:
-            names: What the sources are called in the ledger, where that is not only what they are called here.
-            again: Dead letters to be tried again; their files are the sources.
-            around: What has to be done before the sources are read, and after all went well.
+            names: Names of the sources in the ledger, where they have others than here.
+            again: Dead letters to try again; their files are the sources.
+            around: Entered before the sources are read, and left after all went well.
             wait: Until the workers are through.
         """
         start = time.perf_counter()
@@ -178,35 +178,35 @@ class SourceRun:
             if self._worker_pool is None:
                 self._catalog.end_abandoned_runs(self._collection)
             report.run = self._catalog.start_run(
-                self._collection, self._kind, self._options(given, wanted), lock=lock
+                self._collection, self._kind, self._options(given, requested), lock=lock
             )
             tried = self._catalog.retrying(self._collection, again.mining if again else ())
             with undisturbed(), self._pipeline.engine.retrying(), tried, around or nullcontext():
                 with recorded(self._catalog, report, detach=self._worker_pool is not None):
-                    self._take_in(given, names or given, options, wanted, report, again)
+                    self._take_in(given, names or given, options, requested, report, again)
                     if self._worker_pool is None:
                         self._pipeline.mine(report)
-                        self._finish(wanted, report)
+                        self._finish(requested, report)
                         report.seconds = time.perf_counter() - start
                 if self._worker_pool is not None:
-                    self._leave_to(self._worker_pool, wanted, report, progress if wait else None)
+                    self._leave_to(self._worker_pool, requested, report, progress if wait else None)
                     report.seconds = time.perf_counter() - start
                     if wait:
                         self._catalog.finish_run(report.run, "finished", counts(report))
         return report
 
-    def _options(self, given: Sequence[str], wanted: RunOptions) -> dict[str, Any]:
-        """What the catalog keeps of how the run was started."""
+    def _options(self, given: Sequence[str], requested: RunOptions) -> dict[str, Any]:
+        """The options of the run, for the catalog."""
         kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases")
         named = {name: getattr(self._settings, name) for name in kept}
-        return {"sources": given, **vars(wanted), **named}
+        return {"sources": given, **vars(requested), **named}
 
     def _take_in(
         self,
         given: Sequence[str],
         names: Sequence[str],
         options: ReadOptions,
-        wanted: RunOptions,
+        requested: RunOptions,
         report: RunReport,
         again: RetryRequest | None,
     ) -> None:
@@ -217,11 +217,11 @@ class SourceRun:
         if again:
             self._take_in_again(again, options, report, total, replaced)
         else:
-            self._pipeline.take_in(read(given, options), report, total, changed=replaced.add)
+            self._pipeline.take_in(read(given, options), report, total, on_change=replaced.add)
         report.notes += replaced.notes()
-        # What could not be read, and still cannot, has been buried anew. The rest works, or is gone.
+        # Records that still cannot be read have new dead letters. The others work, or are gone.
         self._catalog.resolve(self._collection, sources=names, stages=TAKING_IN, before=start)
-        if wanted.delete_missing:
+        if requested.delete_missing:
             self._pipeline.remove_missing(names, report)
 
     def _take_in_again(
@@ -232,42 +232,42 @@ class SourceRun:
         total: int | None,
         replaced: ReplacedDocuments,
     ) -> None:
-        """Each file for itself: several that failed may hold the same document, and the newest has it."""
+        """Read the files one by one: several may have the same document, and the newest wins."""
         for file in again.letters:
-            left = self._pipeline.take_in(read([file], options), report, total, again.wants, replaced.add)
+            left = self._pipeline.take_in(read([file], options), report, total, again.accepts, replaced.add)
             if left:
                 named = self._posted.called(file)
                 report.notes.append(
-                    f"{named}: {plural(left, 'document')} stored anew or deleted since, so left as is."
+                    f"{named}: {plural(left, 'document')} stored again or deleted since, so left as is."
                 )
 
     def _leave_to(
-        self, crew: WorkerPool, wanted: RunOptions, report: RunReport, progress: Progress | None
+        self, pool: WorkerPool, requested: RunOptions, report: RunReport, progress: Progress | None
     ) -> None:
-        """Let workers mine; with a progress to tell, wait for them and finish what they did."""
-        crew.begin(report)
+        """Let workers mine; with a progress callback, wait for them and finish the run."""
+        pool.begin(report)
         if progress is not None:
             with report.timed("workers"):
-                crew.wait(report, progress)
-            self._finish(wanted, report)
+                pool.wait(report, progress)
+            self._finish(requested, report)
 
-    def _finish(self, wanted: RunOptions, report: RunReport) -> None:
-        self._pipeline.finish(report, wanted.topics, refit=wanted.refit)
+    def _finish(self, requested: RunOptions, report: RunReport) -> None:
+        self._pipeline.finish(report, requested.topics, refit=requested.refit)
 
 
 def check_live(engine: Engine) -> None:
     """Under the lock of the collection, before anything is written.
 
     Raises:
-        Superseded: It was opened before another generation took over, for which the encoder is the wrong one.
+        Superseded: Another generation became live since it was opened, and needs another encoder.
     """
     if engine.superseded():
-        raise Superseded("Another generation has taken over.", hint="Open the collection again.")
+        raise Superseded("Another generation is live now.", hint="Open the collection again.")
 
 
 @contextmanager
 def recorded(catalog: Catalog, report: RunReport, *, detach: bool = False) -> Iterator[None]:
-    """Write into the catalog how the run ended, however it ends; or, with `detach`, that workers go on with it."""
+    """Record in the catalog how the run ended; with `detach`, that workers continue it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -286,8 +286,8 @@ def recorded(catalog: Catalog, report: RunReport, *, detach: bool = False) -> It
 def undisturbed() -> Iterator[None]:
     """Leave processor time to the work.
 
-    BLAS threads spin while they wait, and take the cores from the encoder. The garbage collector is spared the
-    objects that are there now: looking at them all took 5 % of a run.
+    BLAS threads spin while they wait, and take the cores from the encoder. The garbage collector skips the
+    existing objects: scanning them took 5 % of a run.
     """
     with threadpool_limits(1, user_api="blas"):
         gc.freeze()
@@ -298,7 +298,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def counts(report: RunReport) -> dict[str, Any]:
-    """What the catalog keeps of a report."""
+    """The figures of a report, for the catalog."""
     return {
         **{name: getattr(report, name) for name in COUNTS if hasattr(report, name)},
         **({"new_fit": True, "topics": report.topics} if report.new_fit else {}),

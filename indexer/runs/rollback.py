@@ -1,9 +1,9 @@
 """The way back: an earlier generation becomes the live one again, with everything that happened since it was live.
 
-    bring up     what came, changed or went since: into the earlier generation, which nobody sees yet
-    switch       searches see it: by words and facets all of it, by meaning what it has vectors for
+    bring up     later changes of documents, into the earlier generation, which searches do not see yet
+    switch       searches see it: all of it by words and facets, by meaning the documents with vectors
     turn         the catalog follows: documents, fit, topics and their lineage
-    mine         vectors, keyphrases and topics of what came since, with the earlier encoder and fit
+    mine         vectors, keyphrases and topics of later documents, with the earlier encoder and fit
 
 Killed before the switch, the live generation is what it was. After it, `complete` tells the catalog, and what is not
 mined is mined by the next `rollback` or `index`. Forward to a later generation is the same way.
@@ -22,10 +22,10 @@ from indexer.catalog.entries import RunState
 from indexer.catalog.locks import retraining
 from indexer.engines.generations import Generation, Generations
 from indexer.errors import CatalogError, NotFound
-from indexer.keyphrases.ranker import Ranker
 from indexer.pipeline.next_generation import bring_up, carry_over_labels, complete
 from indexer.pipeline.run import Pipeline, RunReport
-from indexer.protocols import Encoder, Progress, no_progress
+from indexer.pipeline.steps import MiningOptions
+from indexer.protocols import Progress, no_progress
 from indexer.runs.index import undisturbed
 from indexer.settings import Settings
 
@@ -65,8 +65,8 @@ class RollbackReport:
 Switched = Callable[[RollbackReport], None]
 
 
-def nobody(report: RollbackReport) -> None:
-    """Is told, and says nothing."""
+def ignore(report: RollbackReport) -> None:
+    """Do nothing about the switch."""
 
 
 class Rollback:
@@ -74,10 +74,8 @@ class Rollback:
 
     Args:
         check_bundle: Raises when there is no such bundle.
-        encoder: Gives the encoder of a bundle.
-        ranker: Gives what a bundle has learned of keyphrases.
-        taggers: Processes that tag.
-        switched: Told when searches see the other generation; what is left then is mining.
+        mining: Returns how documents are mined with a bundle.
+        switched: Called when searches see the other generation; what is left then is mining.
     """
 
     def __init__(
@@ -86,20 +84,16 @@ class Rollback:
         generations: Generations,
         catalog: Catalog,
         check_bundle: Callable[[str], object],
-        encoder: Callable[[str], Encoder],
-        ranker: Callable[[str], Ranker | None],
+        mining: Callable[[str], MiningOptions],
         *,
-        taggers: int = 1,
         progress: Progress = no_progress,
-        switched: Switched = nobody,
+        switched: Switched = ignore,
     ) -> None:
         self._settings = settings
         self._generations = generations
         self._catalog = catalog
         self._check_bundle = check_bundle
-        self._encoder = encoder
-        self._ranker = ranker
-        self._taggers = taggers
+        self._mining = mining
         self._progress = progress
         self._switched = switched
         self._name = settings.collection
@@ -123,7 +117,7 @@ class Rollback:
         ):
             complete(self._generations, self._catalog, name)
             self._catalog.interrupted_runs(name)
-            self._nobody_else_works()
+            self._check_no_other_work()
             live = self._generations.live()
             target = self._target(to, live)
             report.generation, report.bundle = target.number, target.bundle
@@ -139,7 +133,7 @@ class Rollback:
                 self._mine(report)
         return report
 
-    def _nobody_else_works(self) -> None:
+    def _check_no_other_work(self) -> None:
         """Workers hold no lock. A retrain of this machine does; one that runs all the same is theirs."""
         retrains = [
             run for run in self._catalog.runs(self._name, 1, kinds=("retrain",)) if run.state == "running"
@@ -171,7 +165,7 @@ class Rollback:
         return found[number]
 
     def _begun(self, live: int) -> int:
-        """The live generation when a rollback to it was not ended; otherwise 0: nobody wants to go back twice."""
+        """The live generation when a rollback to it was not ended; otherwise 0: one rollback goes back once."""
         last = self._catalog.runs(self._name, 1, kinds=KINDS)
         killed = bool(last) and last[0].kind == "rollback" and last[0].state != "finished"
         return live if killed and last[0].options["to"] == live else 0
@@ -210,18 +204,8 @@ class Rollback:
 
     def _mine(self, report: RollbackReport) -> None:
         with closing(self._generations.open(report.generation)) as engine, engine.retrying(), undisturbed():
-            pipeline = Pipeline(
-                engine,
-                self._catalog,
-                self._name,
-                lambda: self._encoder(report.bundle),
-                tagger=self._settings.tagger,
-                workers=self._taggers,
-                keyphrases=self._settings.keyphrases,
-                ranker=lambda: self._ranker(report.bundle),
-                absent=self._settings.absent_keyphrases,
-                progress=self._progress,
-            )
+            options = self._mining(report.bundle)
+            pipeline = Pipeline(engine, self._catalog, self._name, options, self._progress)
             done = RunReport(run=report.run)
             pipeline.mine(done)
             pipeline.finish(done)

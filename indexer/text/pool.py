@@ -34,7 +34,7 @@ POLL_INTERVAL_S = 1.0  # seconds between two looks at whether the parent still l
 
 
 class PreparePool:
-    """Prepares chunks of documents in `workers` processes; 0 means in this one.
+    """Prepares chunks of documents in `workers` processes; 0 means in this one, as for a tagger given as an object.
 
     Example:
         with PreparePool(4) as pool:
@@ -42,8 +42,8 @@ class PreparePool:
                 ...
     """
 
-    def __init__(self, workers: int, tagger: str = "auto") -> None:
-        self.workers = workers
+    def __init__(self, workers: int, tagger: str | Preparer = "auto") -> None:
+        self.workers = workers if isinstance(tagger, str) else 0
         self.tagger = tagger
         self._executor: ProcessPoolExecutor | None = None
 
@@ -265,8 +265,8 @@ def _preparer(tagger: str) -> Preparer:
         return Preparer(tagger)
 
 
-def _prepare(tagger: str, documents: Sequence[Document]) -> Packed:
-    preparer = _preparer(tagger)
+def _prepare(tagger: str | Preparer, documents: Sequence[Document]) -> Packed:
+    preparer = _preparer(tagger) if isinstance(tagger, str) else tagger
     began = time.process_time()
     try:
         outcomes: list[Outcome] = list(preparer.prepare(documents))

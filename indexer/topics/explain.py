@@ -12,11 +12,11 @@ from indexer.engines.base import Engine
 from indexer.errors import NotFound
 from indexer.records import Document, Topic
 from indexer.topics.fits import NamedFit, live_fit
-from indexer.topics.models.base import Placement
+from indexer.topics.models.base import Assignment
 
 
 def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str) -> Why:
-    """Which phrases voted for which topic, how near they are, and what came second.
+    """The votes of a document's phrases: for which topic, how similar, and the second most similar topic.
 
     Raises:
         NotFound: The document is stored, but not mined yet.
@@ -30,19 +30,19 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
             hint="It is, after the next run.",
             command="Run: indexer index",
         )
-    placed = named.fit.place(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
+    assigned = named.fit.assign(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
     total = sum(row.score for row in rows) or 1.0
     votes = [
         Vote(
             phrase=row.surface,
             weight=row.score / total,
-            topic=named.ids[placed.topic[i]] if placed.topic[i] >= 0 else None,
-            similarity=float(placed.similarity[i]),
-            runner_up=_second(named, placed, i),
-            margin=float(placed.margin[i]),
+            topic=named.ids[assigned.topic[i]] if assigned.topic[i] >= 0 else None,
+            similarity=float(assigned.similarity[i]),
+            runner_up=_second(named, assigned, i),
+            margin=float(assigned.margin[i]),
         )
         for i, row in enumerate(rows)
-        if placed is not None
+        if assigned is not None
     ]
     topics = {topic.id: topic for topic in engine.topics()}
     own = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
@@ -51,16 +51,16 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
         topics=own,
         runner_up=_runner_up(votes, topics, {t.id for t, _ in own}),
         votes=tuple(sorted(votes, key=lambda v: -v.weight)),
-        reach=named.fit.reach,
+        threshold=named.fit.threshold,
         bundle=stored[0].bundle,
         fit=named.run,
         whole=named.fit.whole,
     )
 
 
-def _second(named: NamedFit, placed: Placement, at: int) -> str | None:
+def _second(named: NamedFit, assigned: Assignment, at: int) -> str | None:
     """The id of the second nearest centroid; None when it is of the same topic (topics were merged)."""
-    first, second = int(placed.topic[at]), int(placed.runner_up[at])
+    first, second = int(assigned.topic[at]), int(assigned.runner_up[at])
     if second < 0 or (first >= 0 and named.ids[first] == named.ids[second]):
         return None
     return named.ids[second]
@@ -90,7 +90,7 @@ class Vote:
 
     phrase: str
     weight: float  # share of the document's vote
-    topic: str | None  # None: beyond reach of every topic
+    topic: str | None  # None: no topic is similar enough
     similarity: float  # cosine to the nearest centroid, in the space of the fit
     runner_up: str | None
     margin: float  # similarity minus that of the runner-up
@@ -104,7 +104,7 @@ class Why:
     topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
     runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
     votes: tuple[Vote, ...]  # heaviest first
-    reach: float  # the least similarity at which a phrase still votes
-    bundle: str  # what made the vectors
+    threshold: float  # the least similarity at which a phrase still votes
+    bundle: str  # encoder of the vectors
     fit: str  # the run that fitted the topics
-    whole: bool  # the document was placed as a whole: its phrases have its likeness, and no vote of their own
+    whole: bool  # the document was assigned as a whole: its phrases have its similarity, and no vote

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, LineageEntry
 from indexer.topics.models.base import TopicFit
-from indexer.topics.models.registry import DEFAULT
+from indexer.topics.models.registry import DEFAULT, TopicRequest
 
-OUTDATED = "outdated"  # said of a fit whose texts are gone
+_LINEAGE = (
+    "run",
+    "old_id",
+    "new_id",
+    "kind",
+    "score",
+)  # kept of an entry; the rest is known when it is recorded
+OUTDATED = "outdated"  # key of a fit's info: its texts are gone
 
 
 @dataclass(frozen=True)
@@ -19,11 +28,15 @@ class NamedFit:
     run: str
     fit: TopicFit
     ids: tuple[str, ...]
-    asked: int | None  # how many topics were asked for
+    requested: int | None  # number of topics requested
     lineage: tuple[LineageEntry, ...] = ()
-    finder: str = DEFAULT
+    model: str = DEFAULT
     fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
-    outdated: bool = False  # nearly all texts have become others since
+    outdated: bool = False  # nearly all texts were replaced since
+
+    def answers(self, request: TopicRequest) -> bool:
+        """Whether a request for topics is met without another fit."""
+        return request.model in ("", self.model) and request.number in (None, self.requested, len(self.ids))
 
 
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
@@ -41,10 +54,51 @@ def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
     return _named(catalog.fit(collection, run))
 
 
+def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str, documents: int) -> None:
+    """Keep a fit in the catalog; it does not become the live one.
+
+    Args:
+        sample: Fingerprint of the sample that it was fitted to; see `pending_fit`.
+        documents: In the sample.
+    """
+    silhouette = named.fit.silhouette
+    info = {
+        "ids": list(named.ids),
+        "asked": named.requested,
+        "finder": named.model,
+        "fitted": named.fitted or named.run,
+        "sample": sample,
+        "documents": documents,
+        "silhouette": silhouette if np.isfinite(silhouette) else None,
+        "lineage": [{name: getattr(entry, name) for name in _LINEAGE} for entry in named.lineage],
+    }
+    catalog.save_fit(collection, named.run, "", named.fit.arrays(), info)
+
+
+def pending_fit(
+    catalog: Catalog, collection: str, sample: str, request: TopicRequest, ancestors: set[str]
+) -> NamedFit | None:
+    """The fit of a killed run, of the same sample and ancestors and not installed: its topics have their ids already."""
+    installed = {entry.run for entry in catalog.all_lineage(collection)}
+    for entry in catalog.fits(collection):
+        if entry.run in installed or entry.info.get("sample") != sample:
+            continue
+        named = _named(catalog.fit(collection, entry.run))
+        same = (named.requested, named.model) == (request.number, request.model or DEFAULT)
+        if same and {e.old_id for e in named.lineage if e.old_id} == ancestors:
+            return named
+    return None
+
+
 def _named(found: Fit) -> NamedFit:
-    lineage = tuple(LineageEntry(**values) for values in found.info.get("lineage", ()))
-    fitted = TopicFit.from_arrays(found.arrays)
-    ids, finder = tuple(found.info["ids"]), found.info.get("finder", DEFAULT)
-    asked = found.info.get("asked")
-    run, outdated = str(found.info.get("fitted", "")), bool(found.info.get(OUTDATED))
-    return NamedFit(found.run, fitted, ids, asked, lineage, finder, run, outdated)
+    info = found.info
+    return NamedFit(
+        found.run,
+        TopicFit.from_arrays(found.arrays),
+        tuple(info["ids"]),
+        info.get("asked"),
+        tuple(LineageEntry(**values) for values in info.get("lineage", ())),
+        info.get("finder", DEFAULT),
+        str(info.get("fitted", "")),
+        bool(info.get(OUTDATED)),
+    )

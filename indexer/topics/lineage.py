@@ -10,14 +10,14 @@ import numpy as np
 from indexer.common import Floats, unit
 from indexer.text import stemmed
 
-SAME = 0.5  # at least so alike, or the new topic is a new one
-RELATED = 0.35  # at least so alike, or it has nothing to do with the other
-PHRASE_SHARE = 0.5  # of the likeness; the rest is the cosine of the centroids, stretched to 0..1
+SAME = 0.5  # least similarity of a continued topic
+RELATED = 0.35  # least similarity of related topics
+PHRASE_SHARE = 0.5  # of the similarity; the rest is the cosine of the centroids, stretched to 0..1
 
 
 @dataclass(frozen=True)
 class TopicShape:
-    """What a topic is compared by."""
+    """Centroid and phrases by which topics are compared."""
 
     centroid: Floats  # float32 [dims], unit length, in the same space for both sides
     phrases: tuple[str, ...]
@@ -25,13 +25,13 @@ class TopicShape:
 
 @dataclass(frozen=True)
 class ContinuedTopics:
-    """What became of old topics. Numbers are positions in the lists given: (old, new, likeness)."""
+    """Links between old and new topics. Numbers are positions in the given lists: (old, new, similarity)."""
 
     kept: tuple[tuple[int, int, float], ...]
-    split: tuple[tuple[int, int, float], ...]  # the new one is a part of an old one that goes on elsewhere
+    split: tuple[tuple[int, int, float], ...]  # the new one is a part of an old one that another continues
     merged: tuple[tuple[int, int, float], ...]  # the old one went into a new one that continues another
-    new: tuple[int, ...]  # without any forebear
-    retired: tuple[int, ...]  # without any heir
+    new: tuple[int, ...]  # related to no old one
+    retired: tuple[int, ...]  # related to no new one
 
     @property
     def born(self) -> tuple[int, ...]:
@@ -55,24 +55,24 @@ def shape_similarity(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Fl
     shared = np.array(
         [[len(o & n) / max(1, min(len(o), len(n))) for n in sets[len(old) :]] for o in sets[: len(old)]]
     )
-    alike: Floats = (PHRASE_SHARE * shared + (1 - PHRASE_SHARE) * cosine).astype(np.float32)
-    return alike
+    similarity: Floats = (PHRASE_SHARE * shared + (1 - PHRASE_SHARE) * cosine).astype(np.float32)
+    return similarity
 
 
 def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> ContinuedTopics:
-    """Match each new topic with at most one old one so that the likeness is greatest in total (Hungarian method).
+    """Match each new topic with at most one old one so that the total similarity is greatest (Hungarian method).
 
-    What is left over was split off, merged, born or retired, by whether it is like anything on the other side.
+    The others were split off, merged, born or retired, by their similarity to any topic of the other side.
     """
     from scipy.optimize import linear_sum_assignment
 
-    alike = shape_similarity(old, new)
-    pairs = zip(*linear_sum_assignment(-alike), strict=True) if old and new else ()
-    kept = [(int(o), int(n), float(alike[o, n])) for o, n in pairs if alike[o, n] >= SAME]
+    similarity = shape_similarity(old, new)
+    pairs = zip(*linear_sum_assignment(-similarity), strict=True) if old and new else ()
+    kept = [(int(o), int(n), float(similarity[o, n])) for o, n in pairs if similarity[o, n] >= SAME]
     lost = sorted(set(range(len(old))) - {o for o, _, _ in kept})
     fresh = sorted(set(range(len(new))) - {n for _, n, _ in kept})
-    split = [(int(alike[:, n].argmax()), n, float(alike[:, n].max())) for n in fresh if old]
-    merged = [(o, int(alike[o].argmax()), float(alike[o].max())) for o in lost if new]
+    split = [(int(similarity[:, n].argmax()), n, float(similarity[:, n].max())) for n in fresh if old]
+    merged = [(o, int(similarity[o].argmax()), float(similarity[o].max())) for o in lost if new]
     split = [link for link in split if link[2] >= RELATED]
     merged = [link for link in merged if link[2] >= RELATED]
     return ContinuedTopics(
@@ -84,14 +84,14 @@ def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> ContinuedTopi
     )
 
 
-def relatives(links: Iterable[tuple[str, str, float]], topic: str, wanted: Set[str]) -> dict[str, float]:
-    """The nearest of the wanted topics that one topic came from or went into: fewest steps, along links in any direction.
+def relatives(links: Iterable[tuple[str, str, float]], topic: str, targets: Set[str]) -> dict[str, float]:
+    """The nearest of the target topics that one topic came from or went into: fewest steps, along links in any direction.
 
     Args:
-        links: Ids of an old and a new topic, and their likeness.
+        links: Ids of an old and a new topic, and their similarity.
 
     Returns:
-        Topic ► the least likeness on the way there. Empty when no way leads to one.
+        Topic ► the least similarity on the way there. Empty when there is no way.
     """
     near: dict[str, dict[str, float]] = {}
     for old, new, score in links:
@@ -104,7 +104,7 @@ def relatives(links: Iterable[tuple[str, str, float]], topic: str, wanted: Set[s
             for other, score in near.get(id_, {}).items():
                 if other not in seen:
                     following[other] = max(following.get(other, 0.0), min(so_far, score))
-        if found := {id_: score for id_, score in following.items() if id_ in wanted}:
+        if found := {id_: score for id_, score in following.items() if id_ in targets}:
             return found
         seen |= following.keys()
         reached = following

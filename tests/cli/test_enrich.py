@@ -34,7 +34,7 @@ def test_topics_follow_when_another_field_is_read(run, home, index, enrich):
     for number, (id_, source) in enumerate(index.sources.items()):
         index.put(id_, {**source, "text": OTHERS[number % 3]})
     shown = enrich()
-    assert shown.stderr == "Note: Nearly all texts have become others, so topics are found anew.\n"
+    assert shown.stderr == "Note: Nearly all texts were replaced, so topics are fitted again.\n"
     assert shown.stdout.endswith("3 topics found\n60 documents of the index written\n")
     assert all(index.ours(id_)["topics"] for id_ in index.sources)
     assert not labels & {label for id_ in index.sources for label in index.ours(id_)["topic_labels"]}

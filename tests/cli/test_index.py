@@ -308,7 +308,7 @@ def test_topics_that_cannot_be_found_so_are_refused_before_any_work(run, home, t
     write(tmp_path / "docs.jsonl", corpus(6))
     result = run("index", "docs.jsonl", "--topics", "magic:40", home=home)
     assert result.exit_code == 2
-    assert "The topics asked for are 'magic:40'" in result.stderr
+    assert "The requested topics are 'magic:40'" in result.stderr
     assert not home.exists()
 
 

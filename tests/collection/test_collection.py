@@ -45,7 +45,7 @@ def test_places_are_exact(tmp_path):
 @pytest.mark.slow
 def test_the_same_again_changes_nothing_and_encodes_nothing(tmp_path, encoder):
     source = write(tmp_path / "a.jsonl", made())
-    with opened(tmp_path / "home") as collection:
+    with opened(tmp_path / "home", encoder) as collection:
         collection.index([source])
         before, windows = state(collection), len(encoder.windows)
         again = collection.index([source])
@@ -59,7 +59,7 @@ def test_the_same_again_changes_nothing_and_encodes_nothing(tmp_path, encoder):
 def test_only_what_changed_is_done_again(tmp_path, encoder):
     records = made()
     source = write(tmp_path / "a.jsonl", records)
-    with opened(tmp_path / "home") as collection:
+    with opened(tmp_path / "home", encoder) as collection:
         collection.index([source])
         windows = len(encoder.windows)
         records[0]["text"] = "A tax court decides about tax law."
@@ -229,7 +229,7 @@ def test_a_document_that_the_encoder_fails_on_does_not_take_others_with_it(tmp_p
 
     monkeypatch.setattr(encoder, "encode", choke)
     records = [*made(4), {"id": "bad", "text": "A poison pill."}]
-    with opened(tmp_path / "home") as collection:
+    with opened(tmp_path / "home", encoder) as collection:
         report = collection.index([write(tmp_path / "a.jsonl", records)])
         assert (report.mined, report.failed) == (4, 1)
         (letter,) = collection.dead_letters()

@@ -12,12 +12,8 @@ from indexer.errors import NotFound
 
 
 @pytest.fixture
-def collection(tmp_path, monkeypatch):
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    with Collection.open(home=tmp_path / "home") as found:
+def collection(tmp_path):
+    with Collection.open(home=tmp_path / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as found:
         found.index([written(tmp_path / "docs.jsonl", made())], topics=3)
         yield found
 

@@ -21,7 +21,7 @@ def kinds_of(collection):
 
 
 def finder(collection):
-    return live_fit(collection.catalog, collection.name).finder
+    return live_fit(collection.catalog, collection.name).model
 
 
 @pytest.mark.slow

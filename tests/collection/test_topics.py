@@ -38,7 +38,7 @@ def test_topics_are_found_anew_when_nearly_all_texts_are_others(tmp_path):
         before = {topic.id for topic in collection.topics()}
         report = collection.index([write(source, with_other_texts(made(60)))])
         assert (report.changed, report.new_fit, report.without_topic) == (60, True, 0)
-        assert report.notes == ["Nearly all texts have become others, so topics are found anew."]
+        assert report.notes == ["Nearly all texts were replaced, so topics are fitted again."]
         sizes = {topic.id: topic.size for topic in collection.topics()}
         assert sorted(sizes.values()) == [20, 20, 20]  # as many as were asked for, of 20 documents each
         assert not before & set(sizes)
@@ -96,7 +96,7 @@ def test_why_names_the_phrases_that_voted(tmp_path):
         why = collection.why("d01")
         assert why.topics[0][0].id == collection.document("d01").topics[0].topic_id
         assert sum(v.weight for v in why.votes) == pytest.approx(1.0, abs=1e-4)
-        assert all(v.topic is None or v.similarity >= why.reach for v in why.votes)
+        assert all(v.topic is None or v.similarity >= why.threshold for v in why.votes)
         assert why.bundle == HashEncoder.bundle
         with pytest.raises(NotFound, match="no document 'nobody'"):
             collection.why("nobody")

@@ -24,14 +24,10 @@ More = Callable[[list[dict[str, Any]]], None]
 @pytest.fixture
 def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collection]:
     """Thirty documents, ten on each of three subjects; six are enough to compare."""
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     monkeypatch.setattr("indexer.topics.drift.MIN_DOCUMENTS", 6)
     monkeypatch.setattr(drift_check, "REFERENCE", 18)
     monkeypatch.setattr(drift_check, "EACH", 6)
-    with Collection.open(home=tmp_path / "home") as opened:
+    with Collection.open(home=tmp_path / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as opened:
         opened.index([write(tmp_path / "docs.jsonl", made())], topics=3)
         yield opened
 

@@ -9,37 +9,34 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from hash_encoder import HashEncoder, OtherEncoder
+from hash_encoder import OtherEncoder
 from lock_theft import steal_locks
-from small_reports import made, write
+from small_reports import made, opened, write
 
 from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable
 from indexer.pipeline.next_generation import MiningOptions, NextGeneration, complete
+from indexer.text import Preparer
 from indexer.topics.models.registry import TopicRequest
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory) -> Iterator[Path]:
+def indexed(tmp_path_factory) -> Path:
     """A home with 30 documents and three topics, to be copied."""
     folder = tmp_path_factory.mktemp("indexed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("models.load.load_encoder", lambda *_, **__: HashEncoder())
-        patch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-        patch.setattr("indexer.collection.TAGGERS", 0)
-        with Collection.open(home=folder / "home") as opened:
-            opened.index([write(folder / "docs.jsonl", made())], topics=3)
-            opened.rename_topic(opened.topics()[0].id, "Named by hand")
-        yield folder / "home"
+    with opened(folder / "home") as collection:
+        collection.index([write(folder / "docs.jsonl", made())], topics=3)
+        collection.rename_topic(collection.topics()[0].id, "Named by hand")
+    return folder / "home"
 
 
 @pytest.fixture
 def collection(tmp_path, indexed) -> Iterator[Collection]:
     copytree(indexed, tmp_path / "home")
-    with Collection.open(home=tmp_path / "home") as opened:
-        yield opened
+    with opened(tmp_path / "home") as found:
+        yield found
 
 
 def generations(collection: Collection) -> LocalGenerations:
@@ -48,14 +45,14 @@ def generations(collection: Collection) -> LocalGenerations:
 
 def succession(collection: Collection, catalog: Catalog | None = None) -> NextGeneration:
     recipe = MiningOptions(
-        "minilm-base", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10
+        "hash_encoder.OtherEncoder", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10
     )
     run = collection.catalog.start_run("main", "retrain", {})
     return NextGeneration(generations(collection), catalog or collection.catalog, "main", run, recipe)
 
 
 def again(collection: Collection) -> Collection:
-    return Collection.open(home=collection.settings.home)
+    return Collection.open(home=collection.settings.home, tagger=Preparer())
 
 
 def first_topics(collection: Collection) -> dict[str, str]:
@@ -86,8 +83,6 @@ def test_topics_and_names_survive_another_encoder(collection):
 
 @pytest.mark.slow
 def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
-    encoders = {"minilm-base": OtherEncoder()}
-    monkeypatch.setattr("models.load.load_encoder", lambda name, **_: encoders.get(name, HashEncoder()))
     monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
     id_ = collection.search("", mode="words").hits[0].stored.document.id
     text = collection.document(id_).document.content
@@ -190,7 +185,9 @@ def test_a_second_build_goes_on_where_the_first_was_killed(collection, monkeypat
     encoder = OtherEncoder()
     with closing(succession(collection)) as following:
         monkeypatch.setattr(
-            following, "_recipe", MiningOptions("minilm-base", encoder.dims, lambda: encoder, "auto", 0, 10)
+            following,
+            "_options",
+            MiningOptions("hash_encoder.OtherEncoder", encoder.dims, lambda: encoder, "auto", 0, 10),
         )
         following.take_over(following.build(TopicRequest(number=3)))
     assert encoder.windows == []  # no document was encoded again
@@ -226,7 +223,7 @@ def test_a_leftover_of_another_bundle_is_removed(collection):
     with closing(succession(collection)) as following:
         assert following.number == 2
     assert [one.bundle for one in generations(collection).all() if one.state == "unfinished"] == [
-        "minilm-base"
+        "hash_encoder.OtherEncoder"
     ]
 
 

@@ -19,8 +19,6 @@ from indexer.pipeline.next_generation import MiningOptions, NextGeneration
 from indexer.runs.enrich_watch import Enriching
 from indexer.topics.models.registry import TopicRequest
 
-ENCODERS = {"minilm-phrases": HashEncoder, "minilm-base": OtherEncoder}
-
 
 @pytest.fixture
 def index(monkeypatch) -> UserIndexInMemory:
@@ -33,12 +31,8 @@ def index(monkeypatch) -> UserIndexInMemory:
 
 @pytest.fixture
 def collection(tmp_path, index, monkeypatch) -> Iterator[Collection]:
-    monkeypatch.setattr("models.load.load_encoder", lambda name, **_: ENCODERS[name]())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
     monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
-    with Collection.open(home=tmp_path / "home") as opened:
+    with Collection.open(home=tmp_path / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as opened:
         yield opened
 
 
@@ -61,7 +55,7 @@ def watched(collection: Collection, *looks: Callable[[], object]):
 def swap(collection: Collection) -> None:
     """What a retrain does at its end, in another process."""
     recipe = MiningOptions(
-        "minilm-base", OtherEncoder.dims, OtherEncoder, tagger="auto", taggers=0, keyphrases=10
+        "hash_encoder.OtherEncoder", OtherEncoder.dims, OtherEncoder, tagger=PlainPreparer(), keyphrases=10
     )
     with (
         Collection.open(home=collection.settings.home) as other,
@@ -132,7 +126,7 @@ def test_the_first_look_of_a_watch_tells_what_is_wrong(collection):
 def unfinished(collection: Collection) -> list[str]:
     """What a retrain leaves that is killed while it builds; returns the states of all generations."""
     with closing(open_generations(collection.settings)) as generations:
-        generations.make(HashEncoder.dims, bundle="minilm-base").close()
+        generations.make(HashEncoder.dims, bundle="hash_encoder.OtherEncoder").close()
         return [one.state for one in generations.all()]
 
 

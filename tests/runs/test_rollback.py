@@ -27,7 +27,7 @@ from indexer.pipeline.next_generation import MiningOptions, NextGeneration, remo
 from indexer.runs.rollback import RollbackReport
 from indexer.topics.models.registry import TopicRequest
 
-OLD, NEW = "minilm-phrases", "minilm-base"  # bundles: their names alone count here
+OLD, NEW = "hash_encoder.HashEncoder", "hash_encoder.OtherEncoder"
 ENCODERS = {OLD: HashEncoder, NEW: OtherEncoder}
 MADE_BY = {HashEncoder.bundle: OLD, OtherEncoder.bundle: NEW, "": ""}
 
@@ -41,7 +41,7 @@ class Place:
     flags: dict[str, Any]
 
     def open(self) -> Collection:
-        return Collection.open(home=self.folder / "home", **self.flags)
+        return Collection.open(home=self.folder / "home", encoder=OLD, tagger=PlainPreparer(), **self.flags)
 
     def index(self, records: list[dict[str, Any]]) -> None:
         with self.open() as collection:
@@ -51,7 +51,7 @@ class Place:
         """What a retrain does at its end."""
         with self.open() as collection, closing(open_generations(collection.settings)) as generations:
             recipe = MiningOptions(
-                bundle, HashEncoder.dims, ENCODERS[bundle], tagger="auto", taggers=0, keyphrases=10
+                bundle, HashEncoder.dims, ENCODERS[bundle], tagger=PlainPreparer(), keyphrases=10
             )
             run = collection.catalog.start_run("main", "retrain", {})
             with closing(NextGeneration(generations, collection.catalog, "main", run, recipe)) as following:
@@ -67,14 +67,6 @@ class Place:
     def generations(self) -> list[tuple[int, str]]:
         with self.open() as collection, closing(open_generations(collection.settings)) as generations:
             return [(one.number, one.state) for one in generations.all()]
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr("models.load.load_encoder", lambda bundle, **_: ENCODERS[bundle]())
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
-    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
 
 
 ELASTIC = pytest.param("9.2", marks=needs("elasticsearch-9.2"))
@@ -302,15 +294,14 @@ def test_what_is_not_there_is_named(local):
 def test_a_generation_whose_encoder_is_gone_stays_where_it_is(local, monkeypatch):
     local.swap()
 
-    def gone(self, name):
+    def gone(name, home):
         raise BundleMissing(f"There is no bundle '{name}'.")
 
     with local.open() as collection:
-        monkeypatch.setattr("models.registry.Registry.get", gone)
+        monkeypatch.setattr("models.load.encoder_dims", gone)
         with pytest.raises(BundleMissing, match=OLD):
             collection.rollback()
     monkeypatch.undo()
-    monkeypatch.setattr("models.bundle.Bundle.dims", HashEncoder.dims)
     assert local.generations() == [(1, "kept"), (2, "live")]
 
 

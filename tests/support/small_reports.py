@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+from hash_encoder import HashEncoder
+
 from indexer.collection import Collection
+from indexer.text import Preparer
 
 SUBJECTS = {
     "space": "The solar wind comes from the solar corona, and the magnetic field of the earth protects us.",
@@ -37,8 +40,9 @@ def write(path, records):
     return path
 
 
-def opened(home):
-    return Collection.open(home=home)
+def opened(home, encoder=None):
+    """A collection with the real tagger in this process, and an encoder without a model."""
+    return Collection.open(home=home, encoder=encoder or HashEncoder(), tagger=Preparer())
 
 
 def state(collection):

@@ -19,7 +19,7 @@ def made_sample(groups=3, documents=20, phrases=5, dims=8, noise=0.15):
 def test_fit_finds_the_number_and_the_members_of_clear_groups():
     sample, group = made_sample()
     fitted = fit(sample)
-    placed = fitted.place(sample.vectors, sample.documents[sample.document])
+    placed = fitted.assign(sample.vectors, sample.documents[sample.document])
     assert len(fitted) == 3
     within = placed.topic >= 0
     pairs = set(zip(group[sample.document][within].tolist(), placed.topic[within].tolist(), strict=True))
@@ -31,7 +31,7 @@ def test_the_same_sample_gives_the_same_fit():
     sample, _ = made_sample()
     one, two = fit(sample, 3), fit(sample, 3)
     assert np.array_equal(one.mapped, two.mapped)
-    assert one.reach == two.reach
+    assert one.threshold == two.threshold
 
 
 def test_of_several_starts_the_most_distinct_is_kept():
@@ -73,15 +73,15 @@ def test_arrays_round_trip():
     fitted = fit(sample, 3)
     again = TopicFit.from_arrays(fitted.arrays())
     assert np.array_equal(again.centroids, fitted.centroids)
-    assert again.reach == pytest.approx(fitted.reach, abs=1e-6)
+    assert again.threshold == pytest.approx(fitted.threshold, abs=1e-6)
 
 
 def test_place_by_hand():
     # No projection, two centroids on the axes; document and phrase are the same vector.
     plain = TopicFit(np.zeros(2, np.float32), np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32),
-                     np.eye(2, dtype=np.float32), reach=0.9)  # fmt: skip
+                     np.eye(2, dtype=np.float32), threshold=0.9)  # fmt: skip
     vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
-    placed = plain.place(vectors, vectors)
+    placed = plain.assign(vectors, vectors)
     assert placed.topic.tolist() == [0, -1]  # .8 is beyond the reach of .9
     assert placed.similarity.tolist() == pytest.approx([1.0, 0.8])
     assert placed.runner_up.tolist() == [1, 0]
@@ -108,4 +108,4 @@ def test_no_phrases_no_topic():
 def test_a_single_phrase_is_a_topic():
     one = np.array([[1.0, 0.0]], np.float32)
     fitted = fit(Sample(one, np.ones(1, np.float32), np.zeros(1, np.intp), one))
-    assert fitted.place(one, one).topic.tolist() == [0]
+    assert fitted.assign(one, one).topic.tolist() == [0]

@@ -33,7 +33,7 @@ def test_a_document_has_one_topic_and_its_phrases_have_it_too(sample):
     fitted = fit_documents(sample, 3)
     found = []
     for at in range(60):
-        placed = fitted.place(sample.vectors[sample.document == at], sample.documents[at])
+        placed = fitted.assign(sample.vectors[sample.document == at], sample.documents[at])
         [(topic, share)] = vote(placed.topic.tolist(), [1.0] * PHRASES) or [(-1, 1.0)]
         assert share == 1.0
         found.append(topic)
@@ -54,5 +54,5 @@ def test_a_fit_comes_back_from_the_catalog(sample):
     fitted = fit_documents(sample, 3)
     again = type(fitted).from_arrays(fitted.arrays())
     assert again.share == 1.0
-    one, other = (f.place(sample.vectors[:4], sample.documents[0]) for f in (fitted, again))
+    one, other = (f.assign(sample.vectors[:4], sample.documents[0]) for f in (fitted, again))
     assert one.topic.tolist() == other.topic.tolist()

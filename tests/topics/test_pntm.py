@@ -49,7 +49,7 @@ def test_gradient_is_the_slope():
 def test_topics_are_the_directions_of_clear_groups():
     sample, group = made_sample()
     fitted = fit(sample, 3)
-    placed = fitted.place(sample.vectors, sample.documents[sample.document])
+    placed = fitted.assign(sample.vectors, sample.documents[sample.document])
     within = placed.topic >= 0
     pairs = set(zip(group[sample.document][within].tolist(), placed.topic[within].tolist(), strict=True))
     assert len(pairs) == 3  # one topic for each group
@@ -97,7 +97,7 @@ def test_never_more_topics_than_documents():
 def test_a_document_alone_can_decide():
     # Phrases on the second axis, documents on the first: with a share of 1 they lie where their document lies.
     plain = TopicFit(np.zeros(2, np.float32), np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32),
-                     np.eye(2, dtype=np.float32), reach=0.9, share=1.0)  # fmt: skip
+                     np.eye(2, dtype=np.float32), threshold=0.9, share=1.0)  # fmt: skip
     again = TopicFit.from_arrays(plain.arrays())
     document, phrases = np.array([1, 0], np.float32), np.array([[0, 1], [1, 0]], np.float32)
-    assert again.place(phrases, document).topic.tolist() == [0, 0]
+    assert again.assign(phrases, document).topic.tolist() == [0, 0]

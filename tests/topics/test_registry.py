@@ -24,6 +24,6 @@ def test_topics_are_asked_for_by_number_by_finder_or_by_both(said, finder, numbe
 )
 def test_what_cannot_be_asked_for(said):
     with pytest.raises(
-        SettingsError, match=rf"asked for are '{said}'; it must be a number from 2, one of clusters"
+        SettingsError, match=rf"requested topics are '{said}'; it must be a number from 2, one of clusters"
     ):
         TopicRequest.read(said)

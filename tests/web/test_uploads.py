@@ -172,7 +172,7 @@ def test_a_retry_of_files_writes_no_older_version(tmp_path, own):
         older.write_bytes(lines(ONE, OTHER))
         report = collection.retry()
         assert (report.new, report.changed, report.failed) == (1, 0, 0)
-        assert "1 document stored anew or deleted since" in report.notes[0]
+        assert "1 document stored again or deleted since" in report.notes[0]
         assert collection.document("rev1").document.text == TWO["text"]
         assert collection.dead_letters() == []
 

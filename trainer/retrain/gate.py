@@ -107,7 +107,8 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
     """
     forgotten = _mean(new.context) < LOST * _mean(old.context)
     checks = [
-        *(_paired(name, "Labelled examples are answered worse", values, new.labelled[name], limits.gold, limits.gain)
+        *(_paired(name, "Labelled examples are answered worse", values, new.labelled[name],
+                  limits.ground_truth, limits.gain)
           for name, values in old.labelled.items()),
         _paired(
             CONTEXT, FORGOTTEN if forgotten else "Phrases are known by their context less often",
@@ -127,7 +128,7 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
         ),
         _at_most(
             "similarity of random phrases", FLAT if new.similarity > COLLAPSED else "Random phrases are more similar",
-            old.similarity, new.similarity, limits.likeness,
+            old.similarity, new.similarity, limits.similarity,
         ),
         _share(
             "neighbours kept, documents", "Documents have other neighbours than before",

@@ -240,7 +240,7 @@ def _sample(encoded: Sequence[EncodedDocument]) -> tuple[Sample, list[str]]:
 
 
 def _first_topics(fitted: TopicFit, sample: Sample) -> Rows:
-    placed = fitted.place(sample.vectors, sample.documents[sample.document]).topic
+    placed = fitted.assign(sample.vectors, sample.documents[sample.document]).topic
     first = []
     for row in range(len(sample.documents)):
         own = sample.document == row
@@ -251,7 +251,7 @@ def _first_topics(fitted: TopicFit, sample: Sample) -> Rows:
 
 def _coherence(probe: Probe, fitted: TopicFit, sample: Sample, forms: Sequence[str]) -> Floats:
     """NPMI of the words of each topic's leading phrases in the probe's texts."""
-    placed = fitted.place(sample.vectors, sample.documents[sample.document]).topic
+    placed = fitted.assign(sample.vectors, sample.documents[sample.document]).topic
     names = [str(number) for number in range(len(fitted))]
     maker = LabelMaker(
         dict(zip(names, fitted.centroids, strict=True)),

@@ -27,12 +27,12 @@ from indexer.export.formatting import count
 from indexer.log import get_logger
 from indexer.pipeline.drift_check import measure
 from indexer.pipeline.next_generation import (
-    MiningOptions,
     NextGeneration,
     as_in,
     building,
     complete,
 )
+from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Paused, Progress, no_progress
 from indexer.runs.bundle_files import packed
 from indexer.runs.index import check_live

@@ -116,16 +116,19 @@ def tagger(settings: Settings) -> Found:
 
 @guarded("encoder", "Another backend may work: --backend torch-fp32.")
 def encoder(settings: Settings) -> Found:
+    from models.load import is_user_class, load_encoder
     from models.registry import Registry
 
+    if is_user_class(settings.bundle, settings.home):
+        own = load_encoder(settings.bundle, home=settings.home)
+        yield Check("encoder", "OK", f"{own.bundle}, {own.dims} dims")
+        return
     bundle = Registry(settings.home).get(settings.bundle)
     weights = bundle.base_folder / "model.safetensors"
     if not weights.is_file():
         yield Check("model", "FAIL", f"{weights} is not there", "Install the base model again.")
         return
     yield Check("model", "OK", f"{bundle.name}, {bundle.dims} dims, {size(weights.stat().st_size)}")
-
-    from models.load import load_encoder
 
     encoder = load_encoder(
         settings.bundle, home=settings.home, backend=settings.backend, threads=settings.threads

@@ -1,24 +1,17 @@
-"""What every topic model takes and returns: a sample of phrases in, a `TopicFit` out."""
+"""Input and output of every topic model: a sample of phrases in, a `TopicFit` out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.common import Floats, unit
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from indexer.common import Floats
-
-
-DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are alike within noise
+DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are equal within noise
 
 
 @dataclass(frozen=True)
@@ -39,8 +32,8 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Where phrases belong. `topic` is -1 beyond reach."""
+class Assignment:
+    """The topics of phrases. `topic` is -1 where no topic is similar enough."""
 
     topic: NDArray[np.intp]  # [n]
     similarity: Floats  # [n], cosine to the nearest centroid in the mapped space
@@ -50,12 +43,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class TopicFit:
-    """A fit as arrays: a linear map, centroids in the mapped space, and how far a topic reaches.
+    """A fit as arrays: a linear map, centroids in the mapped space, and a similarity threshold.
 
     Attributes:
         mean: float32 [dims]; projection: float32 [dims, p]: mixture ► (mixture - mean) @ projection, scaled to length 1.
         mapped: float32 [k, p], unit length. centroids: float32 [k, dims], in the encoder's space, unit length.
-        reach: The least cosine at which a phrase still belongs to its nearest topic.
+        threshold: The least cosine at which a phrase still belongs to its nearest topic.
         share: Of the document's vector in the mixture; 1: the document alone decides.
         silhouette: Of the sample, -1 to 1; NaN where it is not defined.
     """
@@ -64,7 +57,7 @@ class TopicFit:
     projection: Floats
     mapped: Floats
     centroids: Floats
-    reach: float
+    threshold: float
     silhouette: float = float("nan")
     share: float = DOCUMENT_SHARE
 
@@ -73,31 +66,31 @@ class TopicFit:
 
     @property
     def whole(self) -> bool:
-        """Whether documents are placed as a whole, and their phrases with them."""
+        """Whether documents are assigned as a whole, and their phrases with them."""
         return self.share == 1.0
 
-    def place(self, vectors: Floats, document: Floats) -> Placement:
-        """Place phrases of one document, or phrase by phrase with a document vector each.
+    def assign(self, vectors: Floats, document: Floats) -> Assignment:
+        """Assign phrases of one document, or phrases with a document vector each, to topics.
 
         Args:
             vectors: float32 [n, dims]. document: float32 [dims] or [n, dims].
         """
-        similarity = self.likeness(vectors, document)
+        similarity = self.similarity(vectors, document)
         order = np.argsort(-similarity, axis=1, kind="stable")
         rows = np.arange(len(similarity))
         best = order[:, 0]
         nearest = similarity[rows, best]
         second = order[:, 1] if len(self) > 1 else np.full(len(best), -1)
         margin = nearest - (similarity[rows, second] if len(self) > 1 else 0.0)
-        return Placement(
-            topic=np.where(nearest >= self.reach, best, -1),
+        return Assignment(
+            topic=np.where(nearest >= self.threshold, best, -1),
             similarity=nearest.astype(np.float32),
             runner_up=second,
             margin=margin.astype(np.float32),
         )
 
-    def likeness(self, vectors: Floats, document: Floats) -> Floats:
-        """Cosine of phrases to the centroids in the mapped space: float32 [n, k]; arguments as for `place`."""
+    def similarity(self, vectors: Floats, document: Floats) -> Floats:
+        """Cosine of phrases to the centroids in the mapped space: float32 [n, k]; arguments as for `assign`."""
         mixtures = mixed(vectors, document, self.share)
         found: Floats = mapped_unit(mixtures, self.mean, self.projection) @ self.mapped.T
         return found
@@ -109,7 +102,7 @@ class TopicFit:
             "projection": self.projection,
             "mapped": self.mapped,
             "centroids": self.centroids,
-            "reach": np.array([self.reach], np.float32),
+            "reach": np.array([self.threshold], np.float32),
             "silhouette": np.array([self.silhouette], np.float32),
             "share": np.array([self.share], np.float32),
         }
@@ -122,7 +115,7 @@ class TopicFit:
             projection=arrays["projection"],
             mapped=arrays["mapped"],
             centroids=arrays["centroids"],
-            reach=float(arrays["reach"][0]),
+            threshold=float(arrays["reach"][0]),
             silhouette=float(arrays["silhouette"][0]),
             share=float(arrays["share"][0])
             if "share" in arrays
@@ -144,7 +137,7 @@ MAX_TOPICS = 3  # of one document
 def vote(topics: Sequence[int], weights: Sequence[float]) -> list[tuple[int, float]]:
     """A document's topics from those of its phrases: (topic, share of the vote), heaviest first.
 
-    A document has no topic when most of its vote is beyond reach (topic -1).
+    A document has no topic when most of its vote has none (-1).
     """
     total = float(sum(weights))
     if not total:

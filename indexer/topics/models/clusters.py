@@ -1,4 +1,4 @@
-"""Topics from phrases in context: fit on a sample, place everything, number of topics by silhouette.
+"""Topics from phrases in context: fit on a sample, assign everything, number of topics by silhouette.
 
 UCTopic (ACL 2022, section 4.3) clusters the collection's phrase mentions and gives a mention the nearest centroid.
 Here a mention's context is widened from its sentence to its document: what is clustered is the mention's vector mixed
@@ -33,7 +33,7 @@ def kmeans(
     steps: int = 300,
     weights: Floats | None = None,
 ) -> KMeans:
-    """Cluster points; some of the clusters are empty where points are alike.
+    """Cluster points; some clusters are empty where points are equal.
 
     Args:
         points: [n, dims].
@@ -50,29 +50,29 @@ def kmeans(
         return means.fit(points, sample_weight=weights)
 
 
-MAPPED_DIMS = 50  # principal components kept; 50 and 100 are alike within noise, raw is slower
+MAPPED_DIMS = 50  # principal components kept; 50 and 100 are equal within noise, raw is slower
 SILHOUETTE_DOCUMENTS = 3_000  # a silhouette compares all pairs
 SEARCH_PHRASES = 10_000  # the number of topics is looked for on so many (UCTopic, 4.3)
 NUMBERS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
-DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average, and it is no topic
+DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average are not a topic
 WITHOUT_TOPIC = 0.02  # share of the sampled documents that may be left without a topic
 STEPS = 30  # of K-means; later ones move a handful of points
 SEARCH_STEPS = 20  # enough to tell one number of topics from another
-FINALISTS = 2  # numbers of topics that are looked at more closely
+FINALISTS = 2  # numbers of topics that are compared more closely
 STARTS = 4  # of K-means; the one with the highest silhouette is kept
 ROUNDING = 3  # decimals: points that agree so far are the same document, or its copy
 SEED = 20220227
 
 
 def load_libraries() -> None:
-    """Import what `fit` needs; it takes a second, which a caller may have to spare before the first fit."""
+    """Import the libraries of `fit` ahead of the first fit; it takes a second."""
     import sklearn.cluster
     import sklearn.metrics  # noqa: F401
 
 
 @dataclass(frozen=True)
 class Space:
-    """Where the topics of a sample are looked for: phrases mixed with their documents, centred and projected.
+    """The space of the topics of a sample: phrases mixed with their documents, centred and projected.
 
     Attributes:
         mean, projection: As in `TopicFit`.
@@ -93,11 +93,11 @@ class Space:
         mean, projection = _principal(mixtures)
         return cls(sample, mean, projection, mapped_unit(mixtures, mean, projection), share)
 
-    def number(self, asked: int | None) -> int:
-        """How many topics to look for: as many as asked for, or by silhouette; never more than unlike points."""
-        unlike = len(np.unique(np.round(self.points, ROUNDING), axis=0))
-        most = min(len(self.sample.documents), unlike)
-        return min(asked or _best_number(self.points, self.sample, unlike), most)
+    def number(self, requested: int | None) -> int:
+        """How many topics to look for: as many as requested, or by silhouette; never more than distinct points."""
+        distinct = len(np.unique(np.round(self.points, ROUNDING), axis=0))
+        most = min(len(self.sample.documents), distinct)
+        return min(requested or _best_number(self.points, self.sample, distinct), most)
 
     def fit(self, topics: Floats) -> TopicFit:
         """The fit with these directions: float32 [k, p], unit length."""
@@ -108,7 +108,7 @@ class Space:
             projection=self.projection,
             mapped=topics,
             centroids=means(self.sample.vectors, self.sample.weights, labels, len(topics)),
-            reach=_reach(similarity.max(axis=1), self.sample.document),
+            threshold=_threshold(similarity.max(axis=1), self.sample.document),
             silhouette=_silhouette(self.points, labels, _one_per_document(self.sample)),
             share=self.share,
         )
@@ -147,20 +147,20 @@ def _clusters(
     return centroids, np.argmax(points @ centroids.T, axis=1)
 
 
-def _reach(nearest: Floats, document: NDArray[np.intp]) -> float:
-    """So far that the given share of the documents has most of its phrases beyond it."""
+def _threshold(nearest: Floats, document: NDArray[np.intp]) -> float:
+    """The cosine below which `WITHOUT_TOPIC` of the documents have most of their phrases."""
     starts = np.flatnonzero(np.r_[True, document[1:] != document[:-1]])
     typical = [float(np.median(part)) for part in np.split(nearest, starts[1:])]
     return float(np.quantile(typical, WITHOUT_TOPIC)) if len(typical) >= 1 / WITHOUT_TOPIC else -1.0
 
 
-def _best_number(points: Floats, sample: Sample, unlike: int) -> int:
-    """The number of topics with the highest silhouette, at most as many as there are unlike points.
+def _best_number(points: Floats, sample: Sample, distinct: int) -> int:
+    """The number of topics with the highest silhouette, at most as many as there are distinct points.
 
-    Measured on one phrase per document: phrases of one document are alike by construction of the mixture, and
+    Measured on one phrase per document: phrases of one document are similar by construction of the mixture, and
     would reward as many topics as there are documents.
     """
-    most = min(len(sample.documents) // DOCUMENTS_PER_TOPIC, unlike)
+    most = min(len(sample.documents) // DOCUMENTS_PER_TOPIC, distinct)
     numbers = [k for k in NUMBERS if k <= most]
     if not numbers:
         return 1
@@ -182,7 +182,7 @@ def _best_number(points: Floats, sample: Sample, unlike: int) -> int:
 
 
 def _one_per_document(sample: Sample) -> NDArray[np.intp]:
-    """Row of one phrase of each document, another place in each, of at most `SILHOUETTE_DOCUMENTS` documents."""
+    """Row of one random phrase of each document, of at most `SILHOUETTE_DOCUMENTS` documents."""
     starts = np.flatnonzero(np.r_[True, sample.document[1:] != sample.document[:-1]])
     sizes = np.diff(np.r_[starts, len(sample.document)])
     rows: NDArray[np.intp] = starts + np.random.default_rng(SEED).integers(0, sizes)

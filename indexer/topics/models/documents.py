@@ -25,7 +25,7 @@ def fit_documents(sample: Sample, number: int | None = None) -> TopicFit:
     The centroids in the encoder's space are those of the phrases of each topic: labels compare them with phrases.
     """
     found = replace(fit(_alone(sample.documents), number), share=1.0)
-    topics = np.argmax(found.likeness(sample.vectors, sample.documents[sample.document]), axis=1)
+    topics = np.argmax(found.similarity(sample.vectors, sample.documents[sample.document]), axis=1)
     return replace(found, centroids=means(sample.vectors, sample.weights, topics, len(found)))
 
 

@@ -1,60 +1,82 @@
-"""The ways to find topics, by name, and what a command asks of them.
+"""The topic models by name, and the request of a command for topics.
 
-Every finder ends in a `TopicFit`: a linear map of phrases mixed with their documents, and a direction there for each
-topic. So placing, voting, labels, lineage and `topics why` are the same for all. Another finder is a function and a line
-in `TOPIC_MODELS`.
+A topic model is a function of a `Sample` and the number of topics (None: the model chooses) that returns a `TopicFit`: a
+linear map of phrases mixed with their documents, and a direction there for each topic. Assigning, voting, labels, lineage
+and `topics why` are therefore the same for all. Users name their own function by its dotted path.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Self, cast
 
+from indexer.common import DOTTED_PATH, dotted_path, import_object
 from indexer.errors import SettingsError
-from indexer.topics.models import pntm
 from indexer.topics.models.base import Sample, TopicFit
-from indexer.topics.models.clusters import fit
-from indexer.topics.models.documents import fit_documents
+
+TopicModel = Callable[[Sample, int | None], TopicFit]
 
 DEFAULT = "clusters"
-TOPIC_MODELS: Mapping[str, Callable[[Sample, int | None], TopicFit]] = {
-    DEFAULT: fit,
-    "pntm": pntm.fit,
-    "documents": fit_documents,
+TOPIC_MODELS: Mapping[str, str] = {
+    DEFAULT: "indexer.topics.models.clusters.fit",
+    "pntm": "indexer.topics.models.pntm.fit",
+    "documents": "indexer.topics.models.documents.fit_documents",
 }
 
-_REQUEST = re.compile(r"(?P<finder>[a-z]+)(:(?P<both>\d+))?|(?P<alone>\d+)")
+_REQUEST = re.compile(rf"(?P<model>[a-z]+|{DOTTED_PATH})(:(?P<both>\d+))?|(?P<alone>\d+)")
+
+
+def topic_model(name: str) -> TopicModel:
+    """Import a topic model.
+
+    Args:
+        name: A name in `TOPIC_MODELS`, or a dotted path.
+
+    Raises:
+        SettingsError: It cannot be imported, or cannot be called.
+    """
+    found = import_object(TOPIC_MODELS.get(name, name))
+    if not callable(found):
+        raise SettingsError(f"The topic model '{name}' is not a function.")
+    return cast(TopicModel, found)
 
 
 @dataclass(frozen=True)
 class TopicRequest:
-    """How topics should be found.
+    """How to find topics.
 
     Attributes:
-        finder: A name in `TOPIC_MODELS`; empty: as the topics there are, or the default.
-        number: How many topics, from 2; None leaves it to the texts, or to the topics there are.
+        model: A name in `TOPIC_MODELS` or a dotted path; empty: the one of the current topics, or the default.
+        number: How many topics, from 2; None leaves it to the texts, or to the current topics.
     """
 
-    finder: str = ""
+    model: str = ""
     number: int | None = None
 
     @classmethod
-    def read(cls, said: str | int | None) -> Self:
-        """``40``, ``clusters`` or ``clusters:40``; None asks for nothing.
+    def read(cls, text: str | int | None) -> Self:
+        """Read ``40``, ``clusters``, ``clusters:40`` or ``my_package.my_topic_model:40``; None requests nothing.
 
         Raises:
-            SettingsError: It is none of these.
+            SettingsError: It is none of these, or the function cannot be imported.
         """
-        if said is None:
+        if text is None:
             return cls()
-        found = _REQUEST.fullmatch(str(said))
-        finder = found["finder"] or "" if found else ""
+        found = _REQUEST.fullmatch(str(text))
+        model = found["model"] or "" if found else ""
         number = found["both"] or found["alone"] if found else None
-        if not found or (finder or DEFAULT) not in TOPIC_MODELS or int(number or 2) < 2:
+        known = model in ("", *TOPIC_MODELS) or "." in model
+        if not found or not known or int(number or 2) < 2:
             raise SettingsError(
-                f"The topics asked for are '{said}'; it must be a number from 2, one of {', '.join(TOPIC_MODELS)}, "
+                f"The requested topics are '{text}'; it must be a number from 2, one of {', '.join(TOPIC_MODELS)}, "
                 f"or both, as in {DEFAULT}:40."
             )
-        return cls(finder, int(number) if number else None)
+        if "." in model:
+            topic_model(model)
+        return cls(model, int(number) if number else None)
+
+    def or_model(self, model: TopicModel | None) -> Self:
+        """The same request, with this model where it names none."""
+        return replace(self, model=self.model or dotted_path(model)) if model else self

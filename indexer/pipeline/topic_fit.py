@@ -1,0 +1,164 @@
+"""Fit topics to a sample of the mined documents, and give each its id; one that continues an old topic keeps its id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
+
+import numpy as np
+
+from indexer.catalog import Catalog
+from indexer.catalog.entries import LineageEntry, topic_id
+from indexer.common import Floats, batches, dotted_path, shuffled, unit
+from indexer.engines.base import Engine
+from indexer.records import MentionRow, StoredDocument, Topic
+from indexer.topics.fits import NamedFit, pending_fit, save_fit
+from indexer.topics.labels import LabelMaker, PhraseCount
+from indexer.topics.lineage import ContinuedTopics, TopicShape, trace
+from indexer.topics.models.base import Sample, TopicFit
+from indexer.topics.models.registry import DEFAULT, TopicModel, TopicRequest, topic_model
+
+SAMPLE_DOCUMENTS = 3_000  # more change no topic and cost memory
+SAMPLE_PHRASES = 16  # of each sampled document, the best ones
+CHUNK = 256  # documents read at once
+
+
+class TopicFitter:
+    """Fits topics for one run.
+
+    Args:
+        ledger: The ledger of the documents; that of a generation that is not live has a name of its own.
+        model: A topic model given as an object; others are found by their names.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        catalog: Catalog,
+        collection: str,
+        ledger: str,
+        run: str,
+        model: TopicModel | None,
+    ) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._collection = collection
+        self._ledger = ledger
+        self._run = run
+        self._model = model
+
+    def fit(self, request: TopicRequest, old: Sequence[Topic]) -> NamedFit | None:
+        """Fit topics and save the fit; None without phrases. Killed and called again, it returns the same topics.
+
+        Args:
+            old: Topics that new ones may continue, with centroids in the same space.
+        """
+        ids = sample_ids(self._catalog, self._ledger)
+        rows, sample = self._sample(ids)
+        if sample is None:
+            return None
+        fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
+        ancestors = {topic.id for topic in old}
+        if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors):
+            return pending
+        fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
+        continued = trace([TopicShape(t.centroid, t.phrases) for t in old], _shapes(fitted, rows, sample))
+        names = self._names(continued, old)
+        named = NamedFit(
+            self._run,
+            fitted,
+            tuple(names[i] for i in range(len(fitted))),
+            request.number,
+            tuple(self._lineage(continued, names, old)),
+            request.model or DEFAULT,
+        )
+        save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
+        return named
+
+    def _find_model(self, name: str) -> TopicModel:
+        if self._model is not None and dotted_path(self._model) == name:
+            return self._model
+        return topic_model(name)
+
+    def _names(self, continued: ContinuedTopics, old: Sequence[Topic]) -> dict[int, str]:
+        """Position of each new topic ► its id; a continued topic keeps its own."""
+        born = continued.born
+        first = self._catalog.next_topic_number(self._collection, len(born)) if born else 0
+        names = {n: old[o].id for o, n, _ in continued.kept}
+        return names | {n: topic_id(first + i) for i, n in enumerate(born)}
+
+    def _lineage(
+        self, continued: ContinuedTopics, names: dict[int, str], old: Sequence[Topic]
+    ) -> Iterator[LineageEntry]:
+        run = self._run
+        for o, n, score in continued.kept:
+            yield LineageEntry(run, old[o].id, names[n], "kept", score)
+        for o, n, score in continued.split:
+            yield LineageEntry(run, old[o].id, names[n], "split", score)
+        for o, n, score in continued.merged:
+            yield LineageEntry(run, old[o].id, names[n], "merged", score)
+        yield from (LineageEntry(run, None, names[n], "born") for n in continued.new)
+        yield from (LineageEntry(run, old[o].id, None, "retired") for o in continued.retired)
+
+    def _sample(self, ids: Sequence[str]) -> tuple[list[MentionRow], Sample | None]:
+        """The best phrases of the documents that have any: their rows without vectors, and their vectors."""
+        rows: list[MentionRow] = []
+        vectors: list[Floats] = []
+        weights: list[float] = []
+        document: list[int] = []
+        documents: list[Floats] = []
+        for stored, mentions in mined_documents(self._engine, ids):
+            kept = mentions[:SAMPLE_PHRASES]
+            if not kept or stored.vector is None:
+                continue
+            rows += [_without_vector(row) for row in kept]
+            vectors.append(np.stack([row.vector for row in kept]))
+            weights += [max(row.score, 0.01) for row in kept]
+            document += [len(documents)] * len(kept)
+            documents.append(stored.vector)
+        if not rows:
+            return [], None
+        return rows, Sample(
+            np.concatenate(vectors), np.array(weights, np.float32), np.array(document), np.stack(documents)
+        )
+
+
+def sample_ids(catalog: Catalog, ledger: str) -> list[str]:
+    """Ids of the sampled documents, ascending: the first ones by hash, so that the sample is the same each time."""
+    return sorted(nsmallest(SAMPLE_DOCUMENTS, catalog.ids(ledger), key=shuffled))
+
+
+def mined_documents(engine: Engine, ids: Sequence[str]) -> Iterator[tuple[StoredDocument, list[MentionRow]]]:
+    """Documents with their vectors and mention rows, best row first."""
+    for some in batches(ids, CHUNK):
+        rows: dict[str, list[MentionRow]] = {}
+        for row in engine.mentions(some):
+            rows.setdefault(row.document_id, []).append(row)
+        for stored in engine.documents(some, vectors=True):
+            yield stored, rows.get(stored.document.id, [])
+
+
+def _without_vector(row: MentionRow) -> MentionRow:
+    """The row without its vector, which is in the sample already, and without its text."""
+    return MentionRow(
+        row.document_id, row.phrase_id, row.phrase, row.surface, row.score, (), "", np.zeros(0, np.float32)
+    )
+
+
+def _shapes(fitted: TopicFit, rows: Sequence[MentionRow], sample: Sample) -> list[TopicShape]:
+    """Centroid and leading phrases of each new topic, from the sample."""
+    topic = fitted.assign(sample.vectors, sample.documents[sample.document]).topic
+    names = [str(i) for i in range(len(fitted))]
+    by_phrase: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        by_phrase.setdefault(row.phrase, []).append(at)
+    sizes = Counter(names[t] for t in topic if t >= 0)
+    maker = LabelMaker(dict(zip(names, fitted.centroids, strict=True)), sizes)
+    for phrase, positions in by_phrase.items():
+        topics = Counter(names[topic[at]] for at in positions if topic[at] >= 0)
+        surfaces = Counter(rows[at].surface for at in positions)
+        maker.add(PhraseCount(phrase, surfaces, topics, unit(sample.vectors[positions].mean(axis=0))))
+    leading = maker.leading()
+    return [TopicShape(fitted.centroids[i], leading[name]) for i, name in enumerate(names)]
