@@ -38,7 +38,7 @@ class Ranking(WideHashEncoder):
 @pytest.fixture(autouse=True)
 def ranking(monkeypatch):
     monkeypatch.setattr("models.load.load_encoder", lambda *args, **kwargs: Ranking())
-    monkeypatch.setattr("models.ranker.read_ranker", lambda bundle: Ranking.ranker)
+    monkeypatch.setattr("models.load.encoder_ranker", lambda *_: Ranking.ranker)
 
 
 @pytest.fixture

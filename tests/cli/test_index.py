@@ -188,8 +188,8 @@ class NoCollectionYet:
                 "There is no collection 'main' at http://search:9200.", hint="Make one: indexer index SOURCE"
             )
 
-        monkeypatch.setattr("indexer.collection.base.live_bundle", lambda settings: "")
-        monkeypatch.setattr("indexer.collection.base.open_engine", none)
+        monkeypatch.setattr("indexer.runs.bundle_files.live_bundle", lambda settings: "")
+        monkeypatch.setattr("indexer.runs.bundle_files.open_engine", none)
 
 
 def test_plan_before_the_first_run_on_a_server(run, home, tmp_path, corpus, write, monkeypatch):

@@ -32,7 +32,11 @@ def test_every_command_has_a_sentence_examples_and_described_options(name):
     assert text.startswith(f"Usage: indexer {name} ")
     assert re.search(r"\n  [A-Z][^\n]+", text)
     assert re.search(rf"\n  Examples?:\n    (\S.* \| )?indexer {name.split()[0]}", text)
-    options = [option for option in COMMANDS[name].command.params if isinstance(option, click.Option)]
+    options = [
+        option
+        for option in COMMANDS[name].command.params
+        if isinstance(option, click.Option) and not option.hidden
+    ]
     undescribed = [option.name for option in options if not option.help]
     assert undescribed in ([], ["seed"])
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import threading
 from contextlib import closing
 
 import pytest
-from engines.elastic.stub import Stub, serve
 from small_parts import WideHashEncoder
 
 from indexer.cli import main
@@ -98,26 +96,6 @@ def test_status_names_a_block_of_the_engine(indexed):
         blocked = Blocked(collection.engine.path, collection.engine.dims)
         with closing(Collection(collection.settings, blocked, collection.catalog)) as collection:
             assert collection.problems() == ("indexer-main-phrases takes no writes. Free some space.",)
-
-
-def test_status_names_a_full_disk_of_the_server(indexed):
-    stub = Stub()
-    answers = [
-        {"blocks": {"global": {"10": {"description": "cluster read-only (api)"}}}},
-        {"indicators": {"disk": {"status": "red", "symptom": "1 node is out of disk space."}}},
-        {"license": {"type": "basic", "status": "active"}},
-    ]
-    stub.mishaps += [lambda items, answer=answer: (200, answer) for answer in answers]
-    with serve(stub) as server, Collection.open(home=indexed) as collection:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        settings = collection.settings.model_copy(update={"engine": address})
-        problems = Collection(settings, collection.engine, collection.catalog).problems()
-        server.shutdown()
-    assert [problem.split(".")[0] for problem in problems] == [
-        "the server takes no writes: cluster read-only (api)",
-        "1 node is out of disk space",
-    ]
 
 
 # -- doctor -------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_merge_leaves_one_and_the_old_id_leads_to_it(run, own):
     assert merged["changed"] == other["documents"]
     assert len(as_json(run("topics", "--json", home=own))) == 2
     assert as_json(run("topics", "show", other["id"], "--json", home=own))["id"] == into["id"]
-    assert "merged into it by hand" in run("topics", "show", into["id"], home=own).stdout
+    assert "merged into it by a user" in run("topics", "show", into["id"], home=own).stdout
 
 
 def test_a_refit_is_told_in_the_runs(run, own):

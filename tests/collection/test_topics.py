@@ -162,7 +162,7 @@ def test_history_is_told_in_words(tmp_path):
 
         first = "found for the first time"
         assert history(whole) == [
-            first, "named 'By hand'", "name taken back", f"{part.label} ({part.id}) merged into it by hand",
+            first, "named 'By hand'", "name taken back", f"{part.label} ({part.id}) merged into it by a user",
         ]  # fmt: skip
         assert history(part) == [first, f"merged into {whole.id} '{whole.label}' by hand"]
         assert history(other) == [first]

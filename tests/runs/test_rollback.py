@@ -328,7 +328,7 @@ STEPS = [  # where the process dies, and which generation is live then
     ("indexer.runs.rollback:Catalog.plan_switch", BEFORE, 2),
     ("indexer.runs.rollback:Catalog.plan_switch", AFTER, 2),
     ("GENERATIONS.switch", AFTER, 1),
-    ("indexer.pipeline.next_generation:Catalog.turn", AFTER, 1),
+    ("indexer.pipeline.next_generation:Catalog.switch_generation", AFTER, 1),
     ("indexer.pipeline.run:write_chunk", BEFORE, 1),
     ("indexer.pipeline.run:write_chunk", AFTER, 1),
     ("indexer.pipeline.run:Pipeline.finish", BEFORE, 1),

@@ -14,10 +14,9 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from indexer.errors import TRAINING, require
-from indexer.export.formatting import count
-from indexer.protocols import Progress
 
 if TYPE_CHECKING:
+    from indexer.protocols import Progress
     from models.bundle import Bundle
     from trainer.base.loop import TrainConfig
 
@@ -104,6 +103,8 @@ class TrainingOptions:
     @staticmethod
     def warning(bundle: Bundle) -> str:
         """Why a bundle is hardly of use; empty when it is."""
+        from indexer.export.formatting import count
+
         steps = int(bundle.scores.get("steps", FEW_STEPS))  # a bundle of an earlier version may not say
         if steps >= FEW_STEPS:
             return ""

@@ -21,6 +21,7 @@ from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.local import LocalEngine
 from indexer.pipeline.run import Pipeline
+from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import no_progress
 from indexer.runs.enrich import (
     ROUNDS,
@@ -136,7 +137,8 @@ def enricher(documents, tmp_path, monkeypatch) -> Iterator[Enricher]:
     monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
     engine = LocalEngine(tmp_path / "ours", HashEncoder.dims)
     with Catalog.open(f"sqlite:///{tmp_path}/catalog.sqlite") as catalog:
-        pipeline = Pipeline(engine, catalog, "main", HashEncoder, workers=0)
+        mining = MiningOptions("hash", HashEncoder.dims, HashEncoder, "auto", 0)
+        pipeline = Pipeline(engine, catalog, "main", mining, no_progress)
         yield Enricher(pipeline, documents, pace=Pace(None), progress=no_progress)
     engine.close()
 
