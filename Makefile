@@ -32,10 +32,12 @@ live: .venv/installed  ## run the tests that need real servers, which they start
 services: .venv/installed  ## install what these servers need, by apt, as root
 	@PYTHONPATH=tests $(BIN)/python -m services.install
 
-check: .venv/installed  ## check format, lint and types, then run the fast tests
+check: .venv/installed  ## check format, lint, types, layers and terms, then run the fast tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.check_terms
 	@$(BIN)/pytest $(FAST) $(PYTEST_ARGS)
 
 format: .venv/installed  ## format the code and sort the imports

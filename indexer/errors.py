@@ -141,7 +141,7 @@ class BackendUnavailable(ModelError):
 
 
 class TrainingError(IndexerError):
-    """A training run cannot go on."""
+    """A training run cannot continue."""
 
 
 class NotEnoughData(TrainingError):

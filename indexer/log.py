@@ -56,7 +56,7 @@ def configure(level: Level = "warning", *, format: Format = "text", verbose: int
 
 
 def get_logger(name: str = "indexer") -> Any:
-    """A logger that writes as `configure` says; configures quietly when nobody has."""
+    """A logger that writes as `configure` says; configures quietly if that has not been done."""
     import structlog
 
     if not structlog.is_configured():

@@ -98,7 +98,7 @@ def enrichment(dims: int, vector_index: VectorIndex = "int8_hnsw") -> dict[str, 
 
 
 def _set_language(body: dict[str, Any], language: str) -> None:
-    """The file has the analyzer for English, because it keeps words like "the": other ones are told to."""
+    """The file has the analyzer for English, because it keeps words like "the": other languages set it."""
     if language not in LANGUAGES:
         raise SettingsError(f"The language is '{language}'; it must be one of {', '.join(LANGUAGES)}.")
     if language == "plain":

@@ -76,7 +76,7 @@ class Bundle:
             folder: config.json, tokenizer.json, model.safetensors).
         window_tokens: Longest window, in word pieces without the special ones.
         adapter: How adapter.safetensors is merged: ``{"scale": alpha / rank}``. Empty without an adapter.
-        heads: Names of the matrices that stand in the adapter beside the layers; see `models.weights`.
+        heads: Names of the matrices in the adapter that follow the layers; see `models.weights`.
         trained_on: Fingerprint of the training data, empty for an untrained base.
         scores: Measured figures, by task.
         created: ISO date and time.
@@ -139,7 +139,7 @@ class Bundle:
         return str(self.training.get("base", "")).rpartition("@")[0]
 
     def check_layers(self, layers: int) -> None:
-        """Refuse to go on when the pooling names a layer beyond the `layers` of the base model.
+        """Raise an error when the pooling names a layer beyond the `layers` of the base model.
 
         Raises:
             BundleIncompatible: It does.

@@ -147,20 +147,20 @@ class CalibrationSample:
         windows: Of all documents, one after the other.
         documents: Document of each window.
         phrases: For each window, the normal form of each span.
-        gold: For each document, the phrases that its title has.
+        titled: For each document, the phrases that its title has.
     """
 
     windows: list[Window]
     documents: list[int]
     phrases: list[list[str]]
-    gold: list[set[str]]
+    titled: list[set[str]]
 
     @classmethod
     def of(cls, encoder: WindowEncoder) -> CalibrationSample:
         """Cut the shipped abstracts into windows that fit the encoder, with candidate phrases as spans."""
         sample = cls([], [], [], [])
         for number, (title, text) in enumerate(_abstracts()):
-            sample.gold.append({phrase for phrase, _ in _candidates(title)})
+            sample.titled.append({phrase for phrase, _ in _candidates(title)})
             for piece in _windows(text, encoder):
                 found = list(_candidates(piece))
                 sample.windows.append(Window(piece, tuple(span for _, span in found)))
@@ -217,7 +217,7 @@ def _too_different(result: BackendResult, reference: BackendResult) -> str:
 def keyphrase_points(encodings: Sequence[Encoding], sample: CalibrationSample) -> float:
     """See `BackendResult.keyphrases`. Phrases are ranked by cosine to their document plus their share of attention."""
     points: list[float] = []
-    for number, gold in enumerate(sample.gold):
+    for number, titled in enumerate(sample.titled):
         mine = [at for at, document in enumerate(sample.documents) if document == number]
         document = np.sum([encodings[at].document * encodings[at].tokens for at in mine], axis=0)
         document = document / max(float(np.linalg.norm(document)), 1e-12)
@@ -229,8 +229,8 @@ def keyphrase_points(encodings: Sequence[Encoding], sample: CalibrationSample) -
             )
             for phrase, score in zip(sample.phrases[at], together.tolist(), strict=True):
                 scores[phrase] = max(scores.get(phrase, score), score)
-        right = np.array([score for phrase, score in scores.items() if phrase in gold])
-        wrong = np.array([score for phrase, score in scores.items() if phrase not in gold])
+        right = np.array([score for phrase, score in scores.items() if phrase in titled])
+        wrong = np.array([score for phrase, score in scores.items() if phrase not in titled])
         if len(right) and len(wrong):
             points.append(float(np.mean(right[:, None] > wrong[None, :])))
     return 100 * float(np.mean(points)) if points else 0.0

@@ -129,7 +129,7 @@ def _config(folder: Path) -> dict[str, Any]:
         config: dict[str, Any] = json.loads((folder / "config.json").read_bytes())
         kind = config.get("model_type", "")
     except FileNotFoundError as error:
-        raise BundleMissing(f"{folder} is no checkpoint: it has no config.json.") from error
+        raise BundleMissing(f"{folder} is not a checkpoint: it has no config.json.") from error
     except (ValueError, AttributeError) as error:
         raise BundleIncompatible(f"{folder / 'config.json'} is not the description of a model.") from error
     if kind not in ARCHITECTURES:
@@ -263,7 +263,7 @@ def _room(config: Any, words: TokenizerFile) -> int:
 
 
 def _check_runs(bundle: Bundle) -> None:
-    """Encode a sentence: what does not run should be told now."""
+    """Encode a sentence, so that a model that does not run is reported now."""
     from models.encoder import WindowEncoder
     from models.torch.backend import TorchBackend
 

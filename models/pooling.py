@@ -57,7 +57,7 @@ def pool(
 
     Returns:
         A span that touches no word piece (the tokenizer drops some characters) gets the window's vector and
-        attention 0: a zero vector would be nobody's neighbour and everybody's problem.
+        attention 0: a zero vector has no direction.
     """
     document = normalised(document)
     mentions = normalised(mentions)

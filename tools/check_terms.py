@@ -12,21 +12,20 @@ FOLDERS = ("indexer", "models", "trainer", "workers", "mappings", "tools", "benc
 SUFFIXES = {".py", ".md", ".html", ".js"}
 HERE = Path(__file__)
 TERMS = {
-    r"likeness(es)?|\balike\b": "similarity, similar",
-    r"\b(somebody|nobody|whoever|everybody)\b": "name the actor: another process, no worker, the user",
+    r"(?<!_)likeness(?:es)?|\balike\b": "similarity, similar",
+    r"(?<!\")\b(?:somebody|nobody|whoever|everybody)\b": "name the actor: another process, no worker, the user",
     r"\banew\b": "again, rebuilt",
     r"\bmeanwhile\b": "concurrently, in the meantime: or leave it out",
-    r"\bis no (?!longer\b|more\b|less\b)": "is not a, invalid",
-    r"\bstands? (in|for|there)\b": "occurs in, represents, is stored",
-    r"\b(goes|go|went|going) on\b": "resume, continue",
+    r"(?<!there )\bis no (?!longer\b|more\b|less\b)": "is not a, invalid",
+    r"\bstands? (?:in|for|there)\b": "occurs in, represents, is stored",
+    r"\b(?:goes|go|went|going) on\b": "resume, continue",
     r"\bby hand\b": "manual, user-defined",
-    r"\btold\b": "notified, reported, logged",
-    r"\bgold\b": "ground truth, labelled set",
+    r"\btold\b(?! apart)": "notified, reported, logged",
+    r"(?<![\"-])\bgold\b(?!\"| standard)": "ground truth, labelled set",
     r"\blessons?\b": "pseudo-labels, objective",
-    r"\bbur(y|ied|ies)\b": "dead-letter",
-    r"\b(heirs?|succession)\b": "continued topics, next generation",
+    r"\bbur(?:y|ied|ies)\b": "dead-letter",
+    r"\b(?:heirs?|succession)\b": "continued topics, next generation",
     r"\bput off\b": "retry, backoff",
-    r"\bby turns?\b|\btakes? turns\b": "alternate",
 }
 DENIED = re.compile("|".join(f"({pattern})" for pattern in TERMS), re.IGNORECASE)
 
@@ -40,10 +39,7 @@ def findings() -> Iterator[str]:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for found in DENIED.finditer(line):
-                term = next(
-                    at for at, pattern in enumerate(TERMS) if re.fullmatch(pattern, found[0], re.IGNORECASE)
-                )
-                yield f"{path.relative_to(ROOT)}:{number}: '{found[0]}' (use: {suggestions[term]})"
+                yield f"{path.relative_to(ROOT)}:{number}: '{found[0]}' (use: {suggestions[(found.lastindex or 1) - 1]})"
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
     _step(app, "Why it has these topics", f"topics why {chosen}")
     say(format_votes(collection.why(chosen), labels, limit=VOTES_SHOWN))
 
-    say(f"\n{bold('Go on')}\n")
+    say(f"\n{bold('Next steps')}\n")
     for text in (
         "topics show 1",
         "topics rename 1 'A better name'",

@@ -165,7 +165,7 @@ class IndexMethods(OpenCollection):
 
     def _given_up(self, waiting: Upload, deaths: int) -> InputError:
         """Dead-letter an upload that crashes its worker, and keep the file for a manual retry."""
-        reason = f"the program ended while it was stored, {deaths} times, and was not told to."
+        reason = f"the program crashed {deaths} times while it was stored."
         self.posted.put(waiting)
         self.catalog.dead_letter(self.name, [Failure(shown(waiting.place), "read", reason)])
         self.posted.drop(waiting)

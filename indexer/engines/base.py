@@ -66,7 +66,7 @@ class WordQuery:
     documents match.
 
     `absent`: weight of a word in an absent keyphrase, relative to 1 in the text; with 0 they are not searched. Negated
-    clauses never search them: such a keyphrase is predicted, which is no reason to exclude a document.
+    clauses never search them: such a keyphrase is predicted, and must not exclude a document.
     """
 
     clauses: tuple[Clause, ...]

@@ -1,9 +1,9 @@
-"""Enrich an index of somebody else's: its documents are a source like any other, and what was mined goes back to them.
+"""Enrich a user's own index: its documents are a source like any other, and the results are written back to them.
 
     read        all documents at one point in time; new and changed ones are stored in our collection
     mine        as for any source: topics, keyphrases, phrases and mentions go to our own indices
     write back  topics, keyphrases and vector into one object field of each document, as long as it is what was read
-    again       what somebody has written to meanwhile: read, mined and written back once more
+    again       documents that changed in between: read, mined and written back once more
 
 Their index says how far this has come: our object in each document carries the hash of the text that it was mined
 from. So a run that was killed is gone on with by the next one, and nothing is written that is there already.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from indexer.engines.elastic.user_documents import UserDocuments, UserRow
     from indexer.engines.elastic.user_index import EnrichOptions
 
-ROUNDS = 5  # of reading again what was written to meanwhile; what still changes then waits for the next run
+ROUNDS = 5  # of reading changed documents again; what still changes then waits for the next run
 BURST = 250  # documents written in one request
 
 
@@ -43,7 +43,7 @@ class EnrichReport(RunReport):
 
     written: int = 0  # documents of theirs that got or changed our object
     without_text: int = 0
-    unsettled: int = 0  # written to by somebody again and again while we tried
+    unsettled: int = 0  # changed by others in every round
 
     @property
     def nothing_changed(self) -> bool:
@@ -66,7 +66,7 @@ class Pace:
 
     @property
     def page(self) -> int:
-        """How many may be read at once, so that the server does not forget meanwhile what is being read."""
+        """How many may be read at once, so that the server's point in time does not expire while they are read."""
         return BURST if self._per_second is None else max(1, min(BURST, int(60 * self._per_second)))
 
     def __call__(self, documents: int) -> None:
@@ -138,7 +138,7 @@ class Enricher:
         return self._documents.take_back(self._pace, self._pace.page)
 
     def forget_all(self) -> None:
-        """Let the ledger forget all documents, so that the next run begins anew."""
+        """Let the ledger forget all documents, so that the next run starts from the beginning."""
         for ids in batches(list(self._catalog.ids(self._collection)), BURST):
             self._catalog.forget(self._collection, ids)
 
@@ -168,7 +168,7 @@ class Enricher:
         report.unsettled = len(changed)
 
     def _bring_up(self, rows: list[UserRow], report: EnrichReport) -> dict[str, str | None]:
-        """Take in, mine and write back; returns those that somebody has written to since they were read."""
+        """Take in, mine and write back; returns those that have changed since they were read."""
         part = EnrichReport(run=report.run)
         self._pipeline.take_in(self._usable(rows, part), part, len(rows))
         without = [row.id for row in rows if not isinstance(row.document, Document)]
@@ -251,7 +251,7 @@ class Enricher:
         report: EnrichReport,
         again: dict[str, str | None],
     ) -> None:
-        """Count what was written; what somebody has written to or removed since it was read is seen to."""
+        """Count the writes, and handle documents that were changed or removed since they were read."""
         places = {row.id: row.routing for row in rows}
         for failure in failures:
             if failure.conflict:
@@ -331,7 +331,7 @@ def check(settings: Settings, index: str, options: EnrichOptions) -> None:
 
     Raises:
         SettingsError: The engine is not Elasticsearch.
-        IndexerError: What stands in the way; see `UserIndex.open`.
+        IndexerError: The obstacle; see `UserIndex.open`.
     """
     from contextlib import closing
 

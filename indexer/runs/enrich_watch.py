@@ -1,4 +1,4 @@
-"""Runs of a collection on one index of somebody else's: `enrich`, `watch` and `undo_enrich`."""
+"""Runs of a collection on a user's own index: `enrich`, `watch` and `undo_enrich`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PASSING = (
     CatalogError,
     EngineUnavailable,
     Superseded,
-)  # somebody else writes, is restarted, or has taken over
+)  # another process writes, a server restarts, or another generation is live
 
 logger = get_logger(__name__)
 
@@ -69,34 +69,34 @@ class Enriching:
         return report
 
     def watch(self, every: float, pause: Callable[[float], None]) -> Generator[EnrichReport]:
-        """Bring all up to date, then look every so many seconds for what was written or deleted meanwhile.
+        """Bring all up to date, then poll for documents that were written or deleted since.
 
         After another generation has taken over, or topics were renamed or merged, all is looked through again; also
         when a look failed for a reason that passes: what it had found is not known any more.
 
         Raises:
-            CatalogError: Somebody else watches, or undoes; also when that was possible because this process slept.
+            CatalogError: Another process watches, or undoes; also if it started while this process was suspended.
         """
         with self._alone_at_watching("indexer enrich --watch") as lock, self._documents() as documents:
             watcher = Watcher(documents, self._catalog, self._collection)
             yield self.all()
-            told: object = self._topics()
+            written: object = self._topics()
             while True:
                 pause(every)
                 try:
                     lock.check()
-                    if told != self._topics():
+                    if written != self._topics():
                         watcher = Watcher(documents, self._catalog, self._collection)
                         report = self.all()
                     else:
                         with documents.index.cluster.retrying():
                             rows, gone = watcher.look()
                         report = self._some(rows, gone, every)
-                    told = self._topics()
+                    written = self._topics()
                 except PASSING as error:
                     if lock.lost:
                         raise
-                    told = None
+                    written = None
                     logger.warning("watch_waits", seconds=every, reason=str(error))
                     continue
                 if not report.nothing_changed:
@@ -110,7 +110,7 @@ class Enriching:
         return report
 
     def _topics(self) -> tuple[Engine, list[tuple[str, str]]]:
-        """What the documents of the index are told of: the live generation, and its topics with their labels."""
+        """What is written to the documents of the index: the live generation, and its topics with their labels."""
         engine = self._pipeline().engine
         return engine, [(topic.id, topic.label) for topic in engine.topics()]
 
@@ -130,7 +130,7 @@ class Enriching:
         """Take back what was added, and empty the collection; returns how many documents had it.
 
         Raises:
-            CatalogError: Somebody watches the index, writes to the collection or builds a generation of it.
+            CatalogError: Another process watches the index, writes to the collection or builds a generation of it.
         """
         owner = "indexer enrich --undo"
         alone = self._alone_at_watching(owner), building(self._catalog, self._collection, owner)

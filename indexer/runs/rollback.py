@@ -37,8 +37,8 @@ KINDS = ("retrain", "rollback")  # runs that may make another generation the liv
 class RollbackReport:
     """What a rollback did."""
 
-    verdict: Literal["rolled back", "went on", "nothing"] = (
-        "nothing"  # went on: an earlier one had been stopped
+    verdict: Literal["rolled back", "resumed", "nothing"] = (
+        "nothing"  # resumed: an earlier one had been stopped
     )
     run: str = ""
     reason: str = ""  # one sentence
@@ -211,7 +211,7 @@ class Rollback:
             pipeline.finish(done)
         report.mined, report.failed = done.mined, done.failed
         if not report.replaced:
-            report.verdict = "went on"
+            report.verdict = "resumed"
             report.reason = (
                 f"Generation {report.generation} is live; {done.mined} documents were left to mine."
             )

@@ -8,7 +8,7 @@
     documents/RUN.jsonl            documents that came without a file
 
 A request writes what it brings aside, and one renaming makes it wait. The run that stores it copies it to its place,
-again by one renaming, and takes it off the waiting ones when it has stored it. So nobody ever reads half of a file, or
+again by one renaming, and takes it off the waiting ones when it has stored it. So no process reads half of a file, or
 of two, and what a killed server had accepted is done by the next one, in the order in which it came.
 
 An upload has the same place as the one before it under this name. So its documents have the same source: for the ledger
@@ -32,7 +32,7 @@ from indexer.readers.source import place_of, shown
 UPLOADS, DOCUMENTS = "uploads", "documents"
 KINDS = (UPLOADS, DOCUMENTS)
 BEGUN = "begun"
-ABANDONED = 24 * 3600.0  # seconds after which nobody is receiving a file any more
+ABANDONED = 24 * 3600.0  # seconds after which a file is not being received any more
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Uploads:
         except (
             Exception,
             KeyboardInterrupt,
-        ):  # an error is no death, nor is being told to stop; both are raised again
+        ):  # neither an error nor a signal to stop counts as a crash; both are raised again
             begun.unlink(missing_ok=True)
             raise
         self.drop(waiting)
@@ -150,7 +150,7 @@ class Uploads:
                 shutil.rmtree(left, ignore_errors=True)
 
     def holds(self, file: str) -> bool:
-        """Whether this is a copy of ours, which nobody mends: another one comes in its place."""
+        """Whether this is a copy of ours, which no user corrects: another one replaces it."""
         return self._kind(file) is not None
 
     def are_one_file(self, source: str, other: str) -> bool:

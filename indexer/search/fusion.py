@@ -13,7 +13,7 @@ Found = tuple[str, float, dict[str, int]]  # id, score, ranks
 def fuse(words: Ranking, meaning: Ranking) -> list[Found]:
     """Join rankings by reciprocal rank, ties by id; then those with the words that come later, as they are ranked.
 
-    Only the best `DEPTH` of each count, however deep they are known: so a document stands on the same page for everybody.
+    Only the best `DEPTH` of each count, however deep they are known: so a document is on the same page in every request.
     """
     ranks: dict[str, dict[str, int]] = {}
     for name, ranking in (("words", words), ("meaning", meaning)):

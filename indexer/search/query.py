@@ -51,7 +51,7 @@ def parse_words(query: str) -> WordQuery:
 
 
 def _typed(query: str) -> Iterator[Clause | None]:
-    """What stands in a query, in its order; None where it has OR between two other pieces."""
+    """The clauses of a query, in order; None for an OR between two of them."""
     pieces = list(_PIECE.finditer(query.replace("\x00", " ")))
     negated = False
     for at, found in enumerate(pieces):

@@ -23,7 +23,7 @@ def similar_documents(engine: Engine, id_: str, limit: int) -> list[tuple[Stored
 
 
 def near_topics(topics: Sequence[Topic], id_: str, limit: int) -> list[tuple[Topic, float]]:
-    """Topics that are nearest to this one, with the likeness by which the map groups them.
+    """Topics that are nearest to this one, with the similarity by which the map groups them.
 
     That is the cosine as seen from the middle of all topics: what all have in common tells nothing of two of them.
     """

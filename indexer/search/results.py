@@ -42,7 +42,7 @@ class SearchResults:
     mode: Mode
     hits: tuple[Hit, ...]
     total: int  # documents that match by words; without words, all under the filters
-    listed: int | None  # documents on all pages together; None when nobody has counted them
+    listed: int | None  # documents on all pages together; None if they were not counted
     has_more: bool  # there is another page
     facets: tuple[Facet, ...]
     facets_over: str  # which set the facets count, in words for people

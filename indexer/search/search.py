@@ -32,7 +32,7 @@ KNOWN = (
     1_000  # ranks by words that are looked at, at least: they tell which of the nearest have the words, too
 )
 NEAREST = 1_000  # documents of a whole list by meaning alone
-DEEPEST = 10_000  # paging goes no deeper: nobody reads there, and rankings are held in memory
+DEEPEST = 10_000  # paging goes no deeper: rankings are held in memory
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def scan(
 
 
 def _hits(engine: Engine, found: Iterable[Found], first: int) -> Iterator[Hit]:
-    """Hits without fragments. Ranks have no gap where documents have been deleted meanwhile."""
+    """Hits without fragments. Ranks have no gap where documents have been deleted in between."""
     rank = first
     for some in batches(found, SCANNED_AT_ONCE):
         stored = {one.document.id: one for one in engine.documents([id_ for id_, _, _ in some])}
@@ -229,10 +229,10 @@ def _listed(answer: SearchAnswer, asked: _ParsedQuery) -> tuple[list[Found], int
     ranking, name = (answer.words, "words") if asked.vector is None else (answer.meaning, "meaning")
     if ranking is None:
         return [], 0
-    told = asked.wanted or asked.vector is not None
+    ranked = asked.wanted or asked.vector is not None
     listed = zip(ranking.ids, ranking.scores, strict=True)
     return [
-        (id_, score, {name: at} if told else {}) for at, (id_, score) in enumerate(listed, 1)
+        (id_, score, {name: at} if ranked else {}) for at, (id_, score) in enumerate(listed, 1)
     ], ranking.total
 
 

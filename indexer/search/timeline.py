@@ -17,7 +17,7 @@ from indexer.search.results import Mode
 
 UNITS = {10: "day", 7: "month", 4: "year"}  # what a person may name, by its length
 MAX_PERIODS = 60
-MAX_ALTERNATIVES = 1_000  # distinct dates that a year may stand for where it is compared with =
+MAX_ALTERNATIVES = 1_000  # distinct dates that a year may match with =
 PRECISION = {"day": 10, "month": 7, "year": 4, "decade": 3, "century": 2}  # characters of an ISO date
 
 
@@ -140,7 +140,7 @@ def whole_periods(engine: Engine, filters: Sequence[Filter]) -> list[Filter]:
     Engines compare dates as texts, and "2015-06-01" comes behind "2015". Numbers stay what they are.
 
     Raises:
-        QueryError: A condition with ``=`` or ``!=`` stands for too many dates.
+        QueryError: A condition with ``=`` or ``!=`` matches too many dates.
     """
     return [_whole_period(engine, condition) for condition in filters]
 

@@ -1,7 +1,7 @@
 """Drift: are new documents still what the topics were made of?
 
 Three signs, each as a share from 0 to 1: new phrases that no topic reaches, another mixture of topics, words that were
-not there before. Some of each is chance, since no two handfuls of documents are alike: the same is measured of old
+not there before. Some of each is chance, since no two samples of documents are equal: the same is measured of old
 documents that are left out of the reference, and drift is what new ones have more of it.
 """
 
@@ -46,7 +46,7 @@ class Signs:
 
     Attributes:
         beyond_topics: Share of the phrases that no topic reaches.
-        topic_shares: Half the sum of differences between the shares of topics: 0 alike, 1 no topic in common.
+        topic_shares: Half the sum of differences between the shares of topics: 0 equal, 1 no topic in common.
         new_vocabulary: Share of the phrases that no reference document has.
     """
 

@@ -34,9 +34,9 @@ def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: 
     if named:
         return named
     if _is_id(wanted):
-        heirs = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
-        if heirs:
-            return heirs
+        successors = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
+        if successors:
+            return successors
     near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
     raise NotFound(
         f"There is no topic '{name}' in collection '{collection}'.",
@@ -99,7 +99,7 @@ class TopicHistory:
 
 @dataclass(frozen=True)
 class TopicDetails:
-    """A topic with documents that stand for it and its history."""
+    """A topic with representative documents and its history."""
 
     topic: Topic
     others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for

@@ -16,7 +16,7 @@ from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
-UNSEEN = 2  # sentences more that a phrase is taken to stand in: one seen twice in a topic is no proof
+UNSEEN = 2  # pseudo-count of sentences: a phrase seen twice in a topic is weak evidence
 NEARNESS = 0.4  # what a standard deviation nearer to the centroid is worth, as an exponent
 SUPPORT = 0.7  # how much the company of its words counts for a phrase
 WORDS_BONUS = {1: 0.4, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
@@ -33,7 +33,7 @@ class PhraseCount:
 
 
 class LabelCandidate(NamedTuple):
-    """A phrase that may stand for a topic."""
+    """A phrase that may become the label of a topic."""
 
     score: float
     phrase: str
@@ -95,7 +95,7 @@ def _near(found: Sequence[LabelCandidate]) -> list[LabelCandidate]:
 
 
 def _supported(found: Sequence[LabelCandidate]) -> list[str]:
-    """Surfaces, best first, those ahead whose words stand in many other good phrases of the topic.
+    """Surfaces, best first, those ahead whose words occur in many other good phrases of the topic.
 
     That tells "climate models" from "wind speed", when both are frequent: climate is in the other phrases too.
     """

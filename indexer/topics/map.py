@@ -41,7 +41,7 @@ class Spot:
     x: float
     y: float
     radius: float  # its area grows with the documents
-    group: int  # from 1; topics that are alike
+    group: int  # from 1; similar topics
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _apart(points: Points, radii: Points, picture: Points) -> Points:
 
 
 def _groups(topics: Sequence[Topic], centroids: Points) -> list[int]:
-    """Topics that are alike, by average linkage; numbered by the oldest topic in them, so that colours stay."""
+    """Similar topics, by average linkage; numbered by the oldest topic in them, so that colours stay."""
     if len(topics) == 1:
         return [1]
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -169,7 +169,7 @@ def _groups(topics: Sequence[Topic], centroids: Points) -> list[int]:
 
 
 def _remembered(memory: Path) -> tuple[str, dict[str, list[float]]]:
-    """Which topics these were, and where each was; nothing when nobody has written it down."""
+    """Which topics these were, and where each was; empty if it was not stored."""
     try:
         found = json.loads(memory.read_text(encoding="utf-8"))
         return str(found["state"]), dict(found["places"])
@@ -178,7 +178,7 @@ def _remembered(memory: Path) -> tuple[str, dict[str, list[float]]]:
 
 
 def _remember(memory: Path, places: Mapping[str, object]) -> None:
-    """Two processes may do it at once; where nothing can be written, the next fit begins anew."""
+    """Two processes may do it at once; where nothing can be written, the next fit starts from the beginning."""
     part = memory.with_name(f"{memory.name}.{os.getpid()}.part")
     with suppress(OSError):
         memory.parent.mkdir(parents=True, exist_ok=True)

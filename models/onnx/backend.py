@@ -59,7 +59,7 @@ class OnnxBackend:
 def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
     """Folder of the bundle's graph in the home; written now when it is not there.
 
-    Weights stand in a file beside the graph, which onnxruntime maps into memory: of the table of word vectors
+    Weights are in a file next to the graph, which onnxruntime maps into memory: of the table of word vectors
     only the rows that are used are ever read.
     """
     largest = (127 if multiplies_int8_exactly() else 63) if quantised else 0

@@ -1,6 +1,6 @@
 """The network of a bundle as an ONNX graph, written node by node: no torch, neither here nor where it runs.
 
-An exporter would give the fp32 graph too. Written by hand, the int8 graph can quantise every token on its own scale:
+An exporter would give the fp32 graph too. Written node by node, the int8 graph can quantise every token on its own scale:
 
 - The usual dynamic quantisation has one scale for all tokens of a pass, so the few tokens with huge values
   ([CLS] and [SEP] in the feed-forward layers) spoil the rest, and a text's vector depends on what shares its
@@ -156,7 +156,7 @@ def build(
 class _Writer:
     """Writes one graph. Methods take and return names of tensors; the comments give their shapes.
 
-    Between the layers all tokens stand in one list: T = batch * length.
+    Between the layers all tokens are in one list: T = batch * length.
     """
 
     def __init__(self, shape: Shape, weights: Weights, quantised: int) -> None:

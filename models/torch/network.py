@@ -63,7 +63,7 @@ def counting_attention(
     received: Received | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Scaled dot-product attention that tells `received` what it did; the fused one where nobody asks.
+    """Scaled dot-product attention that tells `received` what it did; the fused one where no attention is requested.
 
     Args:
         query, key, value: [batch, heads, length, size].

@@ -421,7 +421,7 @@ def test_ctrl_c_while_mining_is_gone_on_with(local, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             local.back()
     report = local.back()
-    assert (report.verdict, report.generation, report.replaced, report.mined) == ("went on", 1, 0, 7)
+    assert (report.verdict, report.generation, report.replaced, report.mined) == ("resumed", 1, 0, 7)
     with local.open() as collection:
         assert [run.state for run in collection.history()] == ["finished", "interrupted", "finished"]
 

@@ -313,9 +313,7 @@ def test_what_kills_every_server_becomes_a_letter_and_stops_nothing(own):
         assert (text(client, "rev1"), text(client, "rev2")) == (None, OTHER["text"])
         (letter,) = client.get("/api/dead-letters").json()
         assert letter["where"] == "notes.jsonl"
-        assert letter["reason"].endswith(
-            "the program ended while it was stored, 3 times, and was not told to."
-        )
+        assert letter["reason"].endswith("the program crashed 3 times while it was stored.")
         retried(client)
         assert text(client, "rev1") == ONE["text"]
     assert files(own) == []

@@ -22,7 +22,7 @@ from tools.tagger.treebank import (
 
 PIPELINE_NAME = "ewt_tagger"
 PIPELINE_VERSION = "1.0.0"
-# What decides whether a word may stand in a candidate phrase; the accuracy that matters to us.
+# What decides whether a word may be in a candidate phrase; the accuracy that matters to us.
 NOMINAL = {"NN": "N", "NNS": "N", "NNP": "N", "NNPS": "N", "JJ": "J", "JJR": "J", "JJS": "J"}
 
 

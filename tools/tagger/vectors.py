@@ -39,7 +39,7 @@ def word_vectors(
     contexts: int = 1_500,
     seed: int = 0,
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """Count neighbours and compress the counts: words that stand in the same places get similar vectors.
+    """Count neighbours and compress the counts: words in the same contexts get similar vectors.
 
     A word is described by which of the `contexts` most frequent words stand one and two places before and behind
     it, each place apart (that tells verbs from nouns), as positive pointwise mutual information, cut down to `dims`

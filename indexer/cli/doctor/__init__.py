@@ -27,7 +27,7 @@ STATES, NAMES = 4, 12  # columns: FAIL, dead letters
 
 @command()
 @click.option("--remove-unfinished", is_flag=True,
-              help="Remove generations that were left unfinished and that nobody is building.")  # fmt: skip
+              help="Remove generations that are unfinished and that no process is building.")  # fmt: skip
 @json_option
 @pass_app
 def doctor(app: App, remove_unfinished: bool, as_json: bool) -> None:

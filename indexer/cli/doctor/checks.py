@@ -23,7 +23,7 @@ Found = Iterator[Check]
 
 
 def guarded(name: str, hint: str = "") -> Callable[[Callable[..., Found]], Callable[..., Found]]:
-    """Turn our errors inside a check into FAIL: the other checks go on."""
+    """Turn our errors inside a check into FAIL: the other checks still run."""
 
     def wrap(check: Callable[..., Found]) -> Callable[..., Found]:
         def guarded(*args: object, **options: object) -> Found:

@@ -37,7 +37,7 @@ def generations(app: App, collection: Collection, *, remove: bool = False) -> Fo
                     "generations",
                     "WARN",
                     f"{one.number} was left unfinished, {size(one.bytes)}",
-                    f"Go on with it: {app.again('retrain')}. Or remove it: "
+                    f"Resume it: {app.again('retrain')}. Or remove it: "
                     f"{app.again('doctor --remove-unfinished')}",
                 )
 
@@ -51,7 +51,7 @@ def _removed(collection: Collection, generations: Generations, one: Generation) 
 
 
 def _is_building(collection: Collection) -> bool:
-    """Whether somebody makes a generation; workers hold no lock between two messages."""
+    """Whether a process builds a generation; workers hold no lock between two messages."""
     from indexer.catalog.locks import retraining
 
     catalog, name = collection.catalog, collection.name
@@ -100,7 +100,7 @@ def counts(app: App, collection: Collection) -> Found:
     elif unfinished := states["stored"] + states["mined"]:
         yield Check(
             "counts", "WARN", f"{unfinished:,} of {count(ledger, 'document')} not finished",
-            f"Go on with: {app.again('retry')}",
+            f"Resume: {app.again('retry')}",
         )  # fmt: skip
     else:
         yield Check("counts", "OK", f"{count(ledger, 'document')}, all finished")
@@ -121,7 +121,7 @@ def runs(app: App, collection: Collection) -> Found:
     last = runs[0]
     about = f"{last.kind}, {last.state}{f': {last.error}' if last.error else ''}"
     if last.state in ("failed", "interrupted"):
-        yield Check("last run", "WARN", about, "Give the same command again: it goes on where it stopped.")
+        yield Check("last run", "WARN", about, "Repeat the same command: it resumes.")
     else:
         yield Check("last run", "OK", about)
 

@@ -20,7 +20,7 @@ def server(settings: Settings) -> Found:
 
     with closing(connect_to(settings)) as cluster:
         lacks = lacking(cluster, f"{settings.index_prefix}-*", FOUND)
-        cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # somebody is there
+        cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # the server answers
         version = cluster.version()
         problems = list(problems_of_server(cluster))
     about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"

@@ -36,7 +36,7 @@ CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- from a writer that was killed, and is overwritten.
 CREATE TABLE vector_files(kind TEXT PRIMARY KEY, name TEXT NOT NULL, rows INTEGER NOT NULL) WITHOUT ROWID;
 
--- Rows that are looked up by the thousand are kept short: long texts stand in tables of their own.
+-- Rows that are looked up by the thousand are kept short: long texts have their own tables.
 CREATE TABLE documents(
     doc INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,

@@ -1,14 +1,14 @@
-"""Topics as a bottleneck that documents are told through again (PNTM, EMNLP 2021, section 6.1).
+"""Topics as a bottleneck that documents are reconstructed through (PNTM, EMNLP 2021, section 6.1).
 
-    document x ► shares of the topics, t = softmax(R x) ► told again, y = R' t
+    document x ► shares of the topics, t = softmax(R x) ► reconstructed, y = R' t
 
 Row k of R is topic k. It is learned that y lies near x and far from other documents (a hinge), and that topics are not
-alike (orthogonality). What a topic is about are the phrases that lie nearest to its row.
+similar (orthogonality). What a topic is about are the phrases that lie nearest to its row.
 
 What differs from the paper, and why:
 
 - A document is the mean of its phrases, each mixed with the document's vector as for the clusters, centred and
-  projected. So phrases and topics stand in one space, and the direction that all texts share does not fill R.
+  projected. So phrases and topics share one space, and the direction that all texts share does not fill R.
 - Vectors have length 1, so what goes into the softmax is multiplied (`SHARPNESS`); those of BERT are long by themselves.
 - The penalty weighs a tenth: fields that have much in common are not at right angles (NPMI of words on 3,000 arXiv
   abstracts .11 and .13 from two starts; with 1 .07).
@@ -67,7 +67,7 @@ def _documents(sample: Sample, points: Floats) -> Floats:
 
 
 def learned(documents: Floats, number: int) -> Rows:
-    """R of the start whose documents are told best: float [number, p]."""
+    """R of the start with the lowest reconstruction loss: float [number, p]."""
     others = _others(documents)
     starts = [_train(documents, number, start) for start in range(STARTS)]
     return min(starts, key=lambda topics: reconstruct(topics, documents, others).loss)
