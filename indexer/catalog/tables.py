@@ -114,7 +114,7 @@ class RunRow(Base):
     boot: Mapped[str]
     birth: Mapped[str]
     lock_token: Mapped[str]  # "" when it works without the collection's lock
-    cut_to: Mapped[str] = mapped_column(Key)  # the last document that was put into a batch
+    cut_to: Mapped[str] = mapped_column(Key, server_default="")  # the last document that was put into a batch
     started_by: Mapped[str] = mapped_column(server_default="")  # USER@HOST
 
 

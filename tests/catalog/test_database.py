@@ -4,13 +4,14 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import Connection, create_engine, inspect, text
 
-from indexer.catalog import Catalog, LedgerEntry
+from indexer.catalog import Catalog, LedgerEntry, migrations
 from indexer.catalog.database import VERSION_TABLE
 from indexer.catalog.migrations import known
 from indexer.catalog.tables import SCHEMA, Base
@@ -38,13 +39,45 @@ def test_what_was_written_is_there_after_opening_again(url: str) -> None:
         assert catalog.ledger("main", ["a"])["a"].content_hash == "1"
 
 
-def test_the_migrations_make_the_tables_that_the_code_expects(url: str) -> None:
+def test_the_migrations_make_the_tables_that_a_new_catalog_has(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        Base.metadata.drop_all(connection)
+        connection.execute(text(f"DROP TABLE IF EXISTS {VERSION_TABLE}"))
+        migrations.upgrade(connection)
+        migrated = described(connection)
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, Base.metadata) == []
+        Base.metadata.drop_all(connection)
+        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
+    engine.dispose()
     Catalog.open(url).close()
     engine = create_engine(url)
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, Base.metadata) == []
+        assert described(connection) == migrated
     engine.dispose()
+
+
+def described(connection: Connection) -> dict[str, Any]:
+    """Columns, keys and indexes of all tables, whatever their order."""
+    inspector = inspect(connection)
+
+    def plain(found: Any) -> list[str]:
+        return sorted(str(sorted((k, text_of(v)) for k, v in one.items() if k != "comment")) for one in found)
+
+    def text_of(value: Any) -> str:
+        return str({k: str(v) for k, v in value.items()}) if isinstance(value, dict) else str(value)
+
+    return {
+        name: [
+            plain(inspector.get_columns(name)),
+            inspector.get_pk_constraint(name)["constrained_columns"],
+            plain(inspector.get_indexes(name)),
+            plain(inspector.get_unique_constraints(name)),
+            plain(inspector.get_foreign_keys(name)),
+        ]
+        for name in sorted(inspector.get_table_names())
+    }
 
 
 def test_the_newest_migration_is_the_one_that_the_code_expects() -> None:

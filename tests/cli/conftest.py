@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
 from click.testing import CliRunner
-from small_parts import PlainPreparer, WideHashEncoder
+from small_parts import PlainPreparer, small_parts
 
 from indexer.cli import main
 
@@ -52,13 +53,15 @@ def invoked(*args, home=None, **kwargs):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_parts():
-    """No torch, no spaCy, no worker processes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
+def parts():
+    with _command_parts():
+        yield
+
+
+@contextmanager
+def _command_parts():
+    with small_parts() as patch:
         patch.setattr("indexer.text.Preparer", PlainPreparer)
-        patch.setattr("indexer.text.pool._preparer", PlainPreparer)
-        patch.setattr("indexer.collection.TAGGERS", 0)
         patch.setattr("os.nice", lambda more: 0)  # the other tests would be slower too
         yield
 
@@ -86,11 +89,14 @@ def write():
     return written
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory, small_parts):
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory):
     """A home with 21 documents and 3 topics. For reading only."""
     folder = tmp_path_factory.mktemp("indexed")
-    result = invoked("index", written(folder / "docs.jsonl", made()), "--topics", "3", home=folder / "home")
+    with _command_parts():
+        result = invoked(
+            "index", written(folder / "docs.jsonl", made()), "--topics", "3", home=folder / "home"
+        )
     assert result.exit_code == 0, result.output
     return folder / "home"
 

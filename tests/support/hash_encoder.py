@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -13,6 +14,12 @@ from indexer.keyphrases.ranker import Ranker
 from indexer.protocols import Encoding, Window
 
 WORD = re.compile(r"\w+")
+
+
+@cache
+def random_direction(word: str, dims: int) -> Floats:
+    seed = int.from_bytes(hashlib.sha1(word.encode()).digest()[:4], "big")
+    return unit(np.random.default_rng(seed).normal(size=dims))
 
 
 class HashEncoder:
@@ -27,8 +34,7 @@ class HashEncoder:
         self.windows: list[Window] = []  # everything that was encoded, for tests to look at
 
     def vector(self, word: str) -> Floats:
-        seed = int.from_bytes(hashlib.sha1(word.lower().encode()).digest()[:4], "big")
-        return unit(np.random.default_rng(seed).normal(size=self.dims))
+        return random_direction(word.lower(), self.dims)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(WORD.findall(text)) for text in texts]

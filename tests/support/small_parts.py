@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 from hash_encoder import HashEncoder
 
 from indexer.records import Mention, Prepared, Sentence
@@ -37,3 +41,13 @@ class PlainPreparer:
                     if phrase:
                         mentions.append(Mention(start + first, start + last, phrase))
         return Prepared(tuple(sentences), tuple(mentions))
+
+
+@contextmanager
+def small_parts() -> Iterator[pytest.MonkeyPatch]:
+    """No torch, no spaCy, no worker processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
+        patch.setattr("indexer.text.pool._preparer", PlainPreparer)
+        patch.setattr("indexer.collection.TAGGERS", 0)
+        yield patch

@@ -6,24 +6,21 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_parts import PlainPreparer, WideHashEncoder
+from small_parts import small_parts
 from web_client import indexed, made, serving
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_parts():
-    """No torch, no spaCy, no worker processes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("models.load.load_encoder", lambda *args, **kwargs: WideHashEncoder())
-        patch.setattr("indexer.text.pool._preparer", PlainPreparer)
-        patch.setattr("indexer.collection.TAGGERS", 0)
+def parts():
+    with small_parts():
         yield
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory, small_parts):
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
     """A home with 21 documents and 3 topics. For reading only."""
-    return indexed(tmp_path_factory.mktemp("library") / "home", made())
+    with small_parts():
+        return indexed(tmp_path_factory.mktemp("library") / "home", made())
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +30,11 @@ def web(library):
         yield client
 
 
-@pytest.fixture(scope="module")
-def twelve(tmp_path_factory, small_parts):
+@pytest.fixture(scope="session")
+def twelve(tmp_path_factory):
     """A home with 12 documents. For copying only."""
-    return indexed(tmp_path_factory.mktemp("twelve") / "home", made(12))
+    with small_parts():
+        return indexed(tmp_path_factory.mktemp("twelve") / "home", made(12))
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ any_of = settings(
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory, small_parts):
+def served(tmp_path_factory, parts):
     with serving(indexed(tmp_path_factory.mktemp("any") / "home", made(9))) as client:
         yield client
 

@@ -16,7 +16,7 @@ from indexer.cli import main
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, small_parts):
+def home(tmp_path_factory, parts):
     return hostile_home(tmp_path_factory.mktemp("hostile") / "home")
 
 

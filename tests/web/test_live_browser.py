@@ -59,7 +59,7 @@ def browser(request):
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory, small_parts, browser):
+def address(tmp_path_factory, parts, browser):
     home = tmp_path_factory.mktemp("browser") / "home"
     with listening(indexed(home, made())) as found:
         yield found
@@ -232,7 +232,7 @@ def test_a_file_is_added_and_a_dead_letter_tried_again(page, address, tmp_path):
     assert "Sea ice melts." in page.inner_text("div.body")
 
 
-def test_documents_do_nothing_to_who_reads_them(browser, tmp_path, small_parts):
+def test_documents_do_nothing_to_who_reads_them(browser, tmp_path, parts):
     """No dialog of a script, no request to elsewhere, and no word that is wider than a phone."""
     home = hostile_home(tmp_path / "home")
     file = tmp_path / "topics.html"
