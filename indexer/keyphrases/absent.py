@@ -1,4 +1,4 @@
-"""Keyphrases that fit a document and do not stand in it.
+"""Keyphrases that fit a document and do not occur in it.
 
 SimCKP (EMNLP Findings 2023) lets a decoder write more candidates than are needed and ranks them by a dual encoder. Here
 candidates come from what the collection knows: keyphrases of documents like this one, and phrases of this one put
@@ -169,20 +169,20 @@ def absent_clues(document: Document, vector: Floats, own: Floats, pool: Vocabula
         vector: float32 [dims], the document's. own: float32 [n, dims], those of its phrases; both of unit length.
 
     Returns:
-        float32 [candidates, `ABSENT_CLUES`]: cosine to the documents that have it, shares of its words that stand in the
+        float32 [candidates, `ABSENT_CLUES`]: cosine to the documents that have it, shares of its words that occur in the
         document and in its title, whether its last word does, how many documents have it (logarithm), cosine to the
         nearest phrase of the document, whether it is a recombined one, and how many words it has (one of three).
     """
     words, title = set(stemmed(document.content).split()), set(stemmed(document.title).split())
     near = (pool.phrases @ own.T).max(axis=1)
-    alike = pool.documents @ vector
+    similarity = pool.documents @ vector
     found = []
     for at, stem in enumerate(pool.stems):
         parts = stem.split()
         count = pool.counts[at]
         found.append(
             [
-                alike[at] if count else 0.0,
+                similarity[at] if count else 0.0,
                 sum(part in words for part in parts) / len(parts),
                 sum(part in title for part in parts) / len(parts),
                 parts[-1] in words,

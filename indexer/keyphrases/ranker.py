@@ -105,7 +105,7 @@ class Ranker:
 
 
 def stems_of(document: Document, encoded: EncodedDocument) -> list[str]:
-    """Porter stems of each phrase, as it first stands in the document."""
+    """Porter stems of each phrase, as it first occurs in the document."""
     return [stemmed(document.content[m[0].start : m[0].end]) for m in encoded.phrases]
 
 
@@ -120,7 +120,7 @@ def present_clues(
 
     Returns:
         float32 [phrases, `CLUES`]: attention received (logarithm, less the document's mean), how early it begins, how
-        often it stands there (logarithm), whether it stands in the title (of a document without one: in its first
+        often it occurs there (logarithm), whether it occurs in the title (of a document without one: in its first
         sentence), how many words it has (one of four), the share of its mentions that are candidates of their own, how
         many of them stand inside of one longer phrase, and how many documents are known to have it (logarithm).
     """
@@ -148,7 +148,7 @@ def present_clues(
 
 
 def _longer(count: Mapping[str, int]) -> dict[str, int]:
-    """For each phrase that is a part of others: how often the most frequent of those stands there."""
+    """For each phrase that is a part of others: how often the most frequent of those occurs."""
     found: dict[str, int] = {}
     for stem, times in count.items():
         words = stem.split()

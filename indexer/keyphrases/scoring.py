@@ -30,7 +30,7 @@ DECIMALS = 4  # scores are rounded, so that the last bits of a float never decid
 def base_scores(encoded: EncodedDocument) -> Floats:
     """How well each phrase of a document speaks for it, without what the collection knows.
 
-    Attention enters by its logarithm (a phrase that stands in every sentence is not ten times the keyphrase);
+    Attention enters by its logarithm (a phrase that occurs in every sentence is not ten times the keyphrase);
     attention and similarity are scaled to 0..1 inside the document.
 
     Returns:
@@ -89,6 +89,6 @@ def _without_duplicates(rows: Sequence[MentionRow], score: Floats) -> list[Keyph
 
 
 def _scaled(values: Floats) -> Floats:
-    """To 0..1; all 1 when they are all alike."""
+    """To 0..1; all 1 when they are all equal."""
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else np.ones_like(values)

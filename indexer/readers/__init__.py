@@ -77,7 +77,7 @@ def read_one(path: Path, options: ReadOptions = ReadOptions()) -> Document:  # n
 
 
 def count(sources: Sequence[str | Path], options: ReadOptions = ReadOptions()) -> int | None:  # noqa: B008 (frozen)
-    """About how many documents the sources hold, without reading them; None when nobody can know."""
+    """About how many documents the sources hold, without reading them; None if that is unknown."""
     paths = [Path(source) for source in sources]
     _check_sources(paths)
     total = 0
@@ -135,7 +135,7 @@ def _files(paths: Sequence[Path], left_out: _LeftOut) -> Iterator[File | InputEr
 
 
 class _LeftOut:
-    """Files of unknown types: told once for the run, with a count, not once each."""
+    """Files of unknown types, reported once for the run with a count."""
 
     def __init__(self) -> None:
         self._by_suffix: Counter[str] = Counter()

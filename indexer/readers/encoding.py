@@ -109,11 +109,11 @@ def _bad_byte(error: UnicodeDecodeError, encoding: str) -> str:
 class DecodedLines:
     """The lines of a stream as text, never holding more than `longest` bytes of one.
 
-    An iterator that goes on after an error: a line that is too long or not in the encoding raises
+    An iterator that continues after an error: a line that is too long or not in the encoding raises
     `InputError`, and the next call gives the line after it. `number` is that of the last line, from 1.
 
     Raises:
-        InputError: On creation, when this is no text at all.
+        InputError: On creation, if the file is not text.
     """
 
     def __init__(self, stream: IO[bytes], file: File, longest: int) -> None:
@@ -139,7 +139,7 @@ class DecodedLines:
         nul = line.find(b"\x00")
         if nul >= 0:
             raise self._problem(
-                f"NUL byte at byte {nul:,} of the line.", "Remove it; it stands for nothing in text."
+                f"NUL byte at byte {nul:,} of the line.", "Remove it; it has no meaning in text."
             )
         try:
             return line.decode(self._encoding)

@@ -159,7 +159,7 @@ def content_id(document: Document) -> str:
 def flatten(record: Record) -> dict[str, MetaValue]:
     """Meta as both engines can filter it: objects inside objects become dotted names, as in Elasticsearch.
 
-    Null, NaN and empty values are left out. Dates become ISO text. Whatever stands in a list becomes text,
+    Null, NaN and empty values are left out. Dates become ISO text. Items of a list become text,
     and the objects of a list are gathered by name: `{"authors": [{"name": "A"}, {"name": "B"}]}` gives
     `{"authors.name": ["A", "B"]}`.
     """
@@ -190,7 +190,7 @@ def flatten_loosely(record: Record) -> dict[str, MetaValue]:
 
 
 def _leaves(value: object, name: str, in_list: bool, depth: int) -> Iterator[tuple[str, object, bool]]:
-    """Every plain value with its dotted name, and whether it stands in a list."""
+    """Every plain value with its dotted name, and whether it is in a list."""
     if depth > MAX_DEPTH:
         raise _Unusable(f"the field {_quoted(name)} is nested more than {MAX_DEPTH} deep.")
     if isinstance(value, dict):

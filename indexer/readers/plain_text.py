@@ -1,4 +1,4 @@
-"""Plain text: one document per file, exactly as it stands there."""
+"""Plain text: one document per file, unchanged."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _document(
 
 
 class _Rows:
-    """Rows with the line that each begins in. Goes on after a bad row, as `DecodedLines` does after a bad line."""
+    """Rows with the line that each begins in. Continues after a bad row, as `DecodedLines` does after a bad line."""
 
     def __init__(self, stream: IO[bytes], file: File, options: ReadOptions, layout: _Layout) -> None:
         self._lines = DecodedLines(stream, file, options.longest_line)

@@ -133,7 +133,7 @@ def _corrected(words: Sequence[Word]) -> str:
 
 
 def _is_verb(participle: Word, kind_before: str, before: Word | None) -> bool:
-    """Say whether a participle is no modifier.
+    """Whether a participle is not a modifier.
 
     It is none after a noun (networks using …), after an auxiliary (has proposed methods), and, when it ends in
     -ing, at the beginning of a phrase without a determiner (training neural networks).

@@ -82,7 +82,7 @@ DETERMINERS = words(
 
 _EDGES = " .,;:!?\"'`´‘’‚“”„()[]{}<>«»*_~|/\\&="
 _APOSTROPHES = str.maketrans(dict.fromkeys("‘’ʼ´`", "'"))
-# Every dash of Unicode, minus sign included; soft hyphens and zero-width characters stand for nothing.
+# Every dash of Unicode, minus sign included; soft hyphens and zero-width characters have no meaning.
 _GAPS = re.compile(r"[\s\-_‐‑‒–—―−﹘﹣－]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\x00-\x08\x0e-\x1b\x7f]")
 _TOKEN = re.compile(r"[^\W_]+")

@@ -249,7 +249,7 @@ def without_torch() -> Iterator[None]:
 
 
 def _watch(parent: int) -> None:
-    """Exit when the parent is gone: after a SIGKILL nobody is left to end the pool.
+    """Exit when the parent is gone: after a SIGKILL no process is left to end the pool.
 
     Not prctl(PR_SET_PDEATHSIG): that fires when the parent's *thread* ends, and pools are filled by threads.
     """

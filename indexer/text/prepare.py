@@ -20,7 +20,7 @@ SHIPPED = Path(__file__).parent / "tagger"
 PREFERRED = "en_core_web_sm"
 BATCH_CHARACTERS = 30_000  # tagged together; larger batches leave the processor's cache and are slower
 MAX_SENTENCE_LENGTH = 2_000  # characters; beyond it is a list or data, cut between two words
-REMEMBERED_WORDS = 300_000  # spaCy never forgets a word; past this many the pipeline is loaded anew
+REMEMBERED_WORDS = 300_000  # spaCy never forgets a word; past this many the pipeline is reloaded
 MAY_END = frozenset(".?!:;…\"'”’)]}»")  # what may stand before a sentence that begins with a small letter
 UNUSED = ("parser", "ner", "lemmatizer", "attribute_ruler", "morphologizer", "entity_linker", "textcat")
 
@@ -145,7 +145,7 @@ def _batches(numbered: Iterable[tuple[int, Segment]]) -> Iterator[list[tuple[int
 
 
 def _sentences(doc: Any, piece: Segment) -> Iterator[list[Token]]:
-    """Yield the tokens of each sentence; white space is no token, and a title is one sentence."""
+    """Yield the tokens of each sentence; white space is not a token, and a title is one sentence."""
     from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START, TAG
 
     strings, text = doc.vocab.strings, piece.text

@@ -257,7 +257,7 @@ def killed(*args, **kwargs):
 STEPS = {
     "it is at its place": "indexer.runs.uploads.Path.replace",
     "it is read": "indexer.runs.index.read",
-    "its documents are stored": "indexer.pipeline.run.Pipeline._entries",
+    "its documents are stored": "indexer.catalog.ledger.Ledger.record",
     "what it lacks is removed": "indexer.pipeline.run.Pipeline.remove_missing",
     "it is mined": "indexer.pipeline.run.Pipeline.mine",
     "topics follow": "indexer.pipeline.run.Pipeline.finish",
