@@ -195,11 +195,12 @@ def _on_mentions(
     from shutil import rmtree
 
     from indexer.errors import TRAINING, require
+
+    require(*TRAINING, extra="train", purpose="--adapt")
     from models.registry import Registry
     from trainer.uctopic.options import UCTopicOptions
     from trainer.uctopic.train import train_uctopic
 
-    require(*TRAINING, extra="train", purpose="--adapt")
     base = Registry(settings.home).get(settings.bundle)
     stem = f"{base.name}-{data.name.partition('.')[0]}"
     mined = settings.home / "training" / f"{stem}-mined"
@@ -302,13 +303,14 @@ def _on_texts(
 ) -> dict[str, list[Encoder]]:
     """Encoders with all layers in their document vectors: untrained, and trained on the texts of the file."""
     from indexer.errors import TRAINING, require
+
+    require(*TRAINING, extra="train", purpose="--adapt")
     from models.load import run_bundle
     from models.registry import Registry
     from trainer.evaluation.texts import number_of_labels
     from trainer.hsgc.options import HSGCOptions
     from trainer.hsgc.train import holistic, train_hsgc
 
-    require(*TRAINING, extra="train", purpose="--adapt")
     base = Registry(settings.home).get(settings.bundle)
     stem = f"{base.name}-{data.name.partition('.')[0]}-{'all' if all_layers else 'own'}"
 

@@ -48,7 +48,7 @@ def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
     assert enrich().stderr == (
         "Warning: 10 documents got no topic: they are not similar to any. "
         f"Find topics again: indexer --home {home} topics refit\n"
-        "Warning: After that, enrich once more: it writes the new topics to the index.\n"
+        "Warning: Then run enrich again: it writes the new topics to the index.\n"
     )
 
 

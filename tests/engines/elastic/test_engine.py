@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_not_opened(url, engine):
         with pytest.raises(MappingMismatch, match="schema 99; this version reads up to 2"):
             opened(url)
         cluster.ask(cluster.client.indices.put_mapping, index=f"{PREFIX}-main-topics", meta={"of": "others"})
-        with pytest.raises(MappingMismatch, match="not made by this program"):
+        with pytest.raises(MappingMismatch, match="not created by this program"):
             opened(url)
 
 
