@@ -52,7 +52,7 @@ def index(
 ) -> None:
     """Read files and folders, mine them, and make them searchable.
 
-    SOURCE is a file (jsonl, csv, tsv, txt, md, html, pdf, docx; also .gz), a folder of such files, or - for
+    SOURCE is a file (such as jsonl, csv, txt, md or pdf; also .gz), a folder of such files, or - for
     JSON Lines from standard input. A repeated run processes only changes. Unreadable records are reported, listed
     (indexer status --dead), and never stop the run. With a broker (INDEXER_BROKER), workers do the mining, and this
     command waits for them.
@@ -228,9 +228,9 @@ def _nothing_done(report: RunReport, sources: Sequence[Path]) -> str:
     """Say why a run changed nothing."""
     if report.read:
         return "nothing changed"
-    from indexer.readers.registry import MANY, ONE
+    from indexer.readers.registry import FORMATS
 
-    suffixes = ", ".join(f".{suffix}" for suffix in (*MANY, *ONE))
+    suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
     return (
         f"No readable document was found in {', '.join(map(str, sources))}. These files are read: {suffixes}."
     )

@@ -15,11 +15,11 @@ from indexer.errors import InputError
 from indexer.readers import (
     counting,
     folder,
-    plain_text,
     registry,
     single,
 )
 from indexer.readers.fields import content_id
+from indexer.readers.formats import plain_text
 from indexer.readers.options import ReadOptions
 from indexer.readers.source import STDIN, File, plural, shown
 from indexer.records import Document
@@ -150,7 +150,7 @@ class _LeftOut:
             return
         total = self._by_suffix.total()
         kinds = ", ".join(f"{suffix} ({number:,})" for suffix, number in self._by_suffix.most_common(8))
-        known = ", ".join(f".{suffix}" for suffix in (*registry.MANY, *registry.ONE))
+        known = ", ".join(f".{suffix}" for suffix in registry.FORMATS)
         yield InputError(
             f"{self._first}: {plural(total, 'file')} of unknown type left out: {kinds}.",
             hint=f"These types are read: {known}; all of them also with .gz.",

@@ -14,7 +14,7 @@ def estimate(file: File) -> int:
 
     A file of more than eight million bytes is judged by its beginning. An unreadable one counts as nothing.
     """
-    if file.suffix in registry.ONE:
+    if registry.is_one_document(file):
         return 1
     try:
         with file.opened() as stream:
@@ -27,8 +27,7 @@ def estimate(file: File) -> int:
             share = 1.0 if is_whole else packed.tell() / max(size, packed.tell())
     except (InputError, OSError):
         return 0
-    has_header = file.suffix != "jsonl" and file.suffix != "ndjson"
     # Line ends inside quotes are text: every second part stands between two quotes.
     parts = data.split(b'"')[::2] if file.suffix == "csv" else [data]
     lines = sum(part.count(b"\n") for part in parts) + (is_whole and not data.endswith(b"\n"))
-    return max(0, round(lines / share) - has_header)
+    return max(0, round(lines / share) - registry.header_lines(file))

@@ -49,7 +49,7 @@ def add_documents(
 
 @router.post("/files", response_model=schemas.Task, status_code=202, dependencies=[ONE_FILE])
 def add_file(served: Shared, writer: Writer, response: Response, file: UploadFile) -> dict[str, Any]:
-    """Index a file: jsonl, csv, tsv, txt, md, html, pdf or docx. The same name again replaces what it held.
+    """Index a file of a known format. The same name again replaces what it held.
 
     What the newer file does not hold any more is removed; as long as something in it cannot be read, nothing is.
     """

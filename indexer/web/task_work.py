@@ -20,7 +20,7 @@ from indexer.export.formatting import count
 from indexer.pipeline.run import MAX_PROBLEMS, RunReport
 from indexer.protocols import Progress
 from indexer.readers import ReadOptions, read
-from indexer.readers.registry import MANY, ONE
+from indexer.readers.registry import FORMATS, MAGIC
 from indexer.readers.source import File, hash_id, shown
 from indexer.runs.uploads import Upload
 from indexer.web.errors import Refusal
@@ -33,7 +33,6 @@ MAX_NAME_LENGTH = 120
 MAX_REPORTED = 1_000  # ids of documents that a task names
 SUMMED = ("read", "new", "changed", "unchanged", "deleted", "mined", "taken_over", "failed", "seconds")
 UNSAFE = re.compile(r"[^\w .()+-]+")
-MAGIC = {"pdf": b"%PDF-", "docx": b"PK\x03\x04"}  # what such files begin with; all others are text
 
 
 def add_documents(served: Served, documents: Sequence[Mapping[str, Any]]) -> Task:
@@ -75,12 +74,12 @@ def add_file(served: Served, name: str, stream: IO[bytes]) -> Task:
     """
     name = safe_name(name)
     suffix = PurePath(name).suffix.lower().removeprefix(".")
-    if suffix not in MANY and suffix not in ONE:
-        known = ", ".join((*MANY, *ONE))
+    if suffix not in FORMATS:
+        known = ", ".join(FORMATS)
         raise Refusal(
             415, f"Files of the kind '{suffix or 'without an ending'}' are not read.", hint=f"Read: {known}."
         )
-    begin = stream.read(len(b"PK\x03\x04") + 1)
+    begin = stream.read(max(map(len, MAGIC.values())))
     if suffix in MAGIC and not begin.startswith(MAGIC[suffix]):
         raise Refusal(415, f"The file is not a {suffix} file, despite its name.")
 

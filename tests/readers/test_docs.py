@@ -8,7 +8,7 @@ from indexer.readers.fields import TEXT_FIELDS
 PAGE = (Path(__file__).parents[2] / "docs" / "readers.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("suffix", [*registry.MANY, *registry.ONE])
+@pytest.mark.parametrize("suffix", registry.FORMATS)
 def test_every_type_is_documented(suffix):
     assert f"`.{suffix}`" in PAGE
 

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from indexer.catalog.entries import STAGES, DeadLetter, Run, Stage
 from indexer.export.formatting import count
-from indexer.readers.registry import MANY, ONE
+from indexer.readers.registry import FORMATS
 from indexer.web import task_work
 from indexer.web.api_write import shown
 from indexer.web.auth import (
@@ -73,7 +73,7 @@ def _shown(
         judgements=judgements(history)[:JUDGED],
         generations=list(reversed(collection.generations())),
         tasks=[_task(served, task) for task in served.tasks.all()[:TASKS]],
-        kinds=[f".{suffix}" for suffix in (*MANY, *ONE)],
+        kinds=[f".{suffix}" for suffix in FORMATS],
     )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from indexer.readers.options import ReadOptions
 from indexer.readers.source import File
 from indexer.records import Document
 
+SUFFIXES = ("jsonl", "ndjson")
+
 
 def read(file: File, options: ReadOptions) -> Iterator[Document | InputError]:
     """One document or error per line; blank lines are passed over.

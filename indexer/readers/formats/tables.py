@@ -16,6 +16,9 @@ from indexer.readers.options import ReadOptions
 from indexer.readers.source import File, clean, plural
 from indexer.records import Document
 
+SUFFIXES = ("csv", "tsv", "tab")
+HEADER_LINES = 1  # that are no records
+
 _DELIMITERS = ",;\t|"
 # 007 is a code, not a number; 18 digits always fit into 64 bits.
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")

@@ -17,6 +17,9 @@ from indexer.records import MetaValue
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
+SUFFIXES = ("pdf",)
+MAGIC = b"%PDF-"  # the first bytes of such a file
+
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])(?:-|\u00ad)[ \t]*\n(?=[^\W\d_A-Z])")
 _NO_TITLE = re.compile(

@@ -12,6 +12,9 @@ from indexer.readers.source import File
 from indexer.readers.third_party import borrowed
 from indexer.records import MetaValue
 
+SUFFIXES = ("docx",)
+MAGIC = b"PK\x03\x04"  # the first bytes of such a file
+
 _OLE = b"\xd0\xcf\x11\xe0"  # what Word's old format and its encrypted files begin with
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"

@@ -7,6 +7,8 @@ from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, all_bytes
 from indexer.readers.source import File
 
+SUFFIXES = ("txt", "text")
+
 
 def parse(file: File, options: ReadOptions) -> Page:
     return Page(decode(all_bytes(file, options, options.max_bytes), file))

@@ -14,6 +14,8 @@ from indexer.readers.source import File
 from indexer.readers.third_party import borrowed
 from indexer.records import MetaValue
 
+SUFFIXES = ("html", "htm", "xhtml")
+
 _CHARSET = re.compile(
     rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE
 )

@@ -18,6 +18,8 @@ from indexer.records import MetaValue
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+SUFFIXES = ("md", "markdown")
+
 _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]*\r?\n(.*?)(?:^|\r?\n)\1[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
