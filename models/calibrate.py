@@ -25,7 +25,8 @@ import numpy as np
 from indexer.errors import BackendUnavailable
 from indexer.log import get_logger
 from indexer.protocols import Encoding, Window
-from models.backends import Floats, make_backend
+from models.backend_factory import make_backend
+from models.backends import Floats
 from models.bundle import Bundle
 from models.encoder import WindowEncoder
 from models.hardware import cpu_model, has_gpu, multiplies_bfloat16

@@ -39,7 +39,7 @@ def load_encoder(name: str, *, home: Path, backend: str = "auto", threads: int =
 
 def run_bundle(bundle: Bundle, *, home: Path, backend: str = "auto", threads: int = 0) -> WindowEncoder:
     """The encoder of a bundle that need not be in the home; see `load_encoder`."""
-    from models.backends import make_backend
+    from models.backend_factory import make_backend
     from models.calibrate import chosen_backend
     from models.encoder import WindowEncoder
     from models.hardware import physical_cores

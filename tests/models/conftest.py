@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from models.backends import make_backend
+from models.backend_factory import make_backend
 from models.bundle import Bundle, Pooling, read_bundle, write_bundle
 from models.encoder import WindowEncoder
 

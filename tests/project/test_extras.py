@@ -10,7 +10,7 @@ import pytest
 
 from indexer.errors import BackendUnavailable, PackageMissing, is_installed, require
 from indexer.records import Document
-from models.backends import make_backend
+from models.backend_factory import make_backend
 from models.registry import Registry
 
 ROOT = Path(__file__).parents[2]

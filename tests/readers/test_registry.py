@@ -38,7 +38,10 @@ def test_a_module_in_the_folder_is_a_reader(tmp_path: Path) -> None:
     (folder / "restructured_text.py").write_text(READER, encoding="utf-8")
     (tmp_path / "tides.rst").write_text("Tides\n=====\n\nTides move the sea ice.\n", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", USE, str(folder), str(tmp_path / "tides.rst")], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-c", USE, str(folder), str(tmp_path / "tides.rst")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert (done.stdout, done.stderr) == ("Tides | Tides move the sea ice.\n", "")
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from indexer.errors import NotEnoughData
-from models.backends import make_backend
+from models.backend_factory import make_backend
 from models.encoder import WindowEncoder
 from models.tokens import TokenizerFile
 from models.torch.network import Network
