@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from indexer.errors import BackendUnavailable, require
+from models.backends import NAMES, Backend
 from models.bundle import Bundle
 
 
