@@ -98,7 +98,7 @@ def test_keyphrase_points_by_hand():
         windows=[Window("")],
         documents=[0],
         phrases=[["heat pump", "house", "roof"]],
-        gold=[{"heat pump"}],
+        titled=[{"heat pump"}],
     )
     # Scores, cosine + attention / highest attention: 0 + 0.5, 1 + 0, 0 + 1/4: before one of two others.
     one = encoding([1, 0], [[0, 1], [1, 0], [0, 1]], [2, 0, 1])
@@ -126,7 +126,7 @@ def test_the_shipped_sample_fits_the_encoder(tmp_path):
     encoder = load_encoder("minilm-base", home=tmp_path, backend="onnx-int8", threads=1)
     sample = CalibrationSample.of(encoder)
     assert max(encoder.count_tokens([window.text for window in sample.windows])) <= encoder.window_tokens
-    assert len(sample.gold) == module.DOCUMENTS
+    assert len(sample.titled) == module.DOCUMENTS
     assert 10 < np.mean([len(window.spans) for window in sample.windows]) < 30
 
 
@@ -146,7 +146,7 @@ def test_measure_finds_a_backend_that_says_something_else(bundle, home, quick):
 
     encoder = encoder_of(bundle, "onnx-fp32", home)
     sample = CalibrationSample.of(encoder)
-    many = CalibrationSample(sample.windows * 20, sample.documents * 20, sample.phrases * 20, sample.gold)
+    many = CalibrationSample(sample.windows * 20, sample.documents * 20, sample.phrases * 20, sample.titled)
     results = measure({"onnx-fp32": encoder, "wrong": Wrong(encoder)}, many)
     assert results["onnx-fp32"].refused == ""
     assert results["onnx-fp32"].neighbours == 1
