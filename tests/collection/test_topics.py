@@ -164,7 +164,7 @@ def test_history_is_told_in_words(tmp_path):
         assert history(whole) == [
             first, "named 'By hand'", "name taken back", f"{part.label} ({part.id}) merged into it by a user",
         ]  # fmt: skip
-        assert history(part) == [first, f"merged into {whole.id} '{whole.label}' by hand"]
+        assert history(part) == [first, f"merged into {whole.id} '{whole.label}' by a user"]
         assert history(other) == [first]
         collection.rename_topic(whole.id, "Another")
         assert history(whole)[-1] == "named 'Another'"
