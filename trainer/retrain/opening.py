@@ -10,7 +10,6 @@ from indexer.engines.registry import open_generations
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.runs.bundle_files import open_live
 from indexer.settings import Settings
-from models.load import load_encoder
 from trainer.retrain.run import Retrainer
 
 
@@ -39,6 +38,8 @@ def open_retrainer(
         generations = opened.enter_context(closing(open_generations(settings)))
 
         def load(bundle: str) -> Encoder:
+            from models.load import load_encoder
+
             return load_encoder(
                 bundle, home=settings.home, backend=settings.backend, threads=settings.threads
             )
