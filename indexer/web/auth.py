@@ -92,7 +92,7 @@ class Access:
             raise Refusal(
                 401,
                 "The key is not valid." if sent else "A key is needed.",
-                hint="Ask who looks after this server for one."
+                hint="Ask the administrator for an API key."
                 if sent
                 else 'Send it as "Authorization: Bearer KEY".',
                 WWW_Authenticate="Bearer",

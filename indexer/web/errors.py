@@ -30,7 +30,7 @@ from indexer.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 COME_BACK = 5  # seconds, where something is away
-FOR_OTHERS = "Who looks after this server finds in its log what to do."
+FOR_OTHERS = "The server's log says more; ask its administrator."
 
 STATUS: tuple[tuple[type[IndexerError], int], ...] = (
     (NotFound, 404),

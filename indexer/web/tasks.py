@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -66,7 +67,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, Task] = OrderedDict()
-        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context] | None] = queue.Queue()
+        self._waiting: queue.Queue[tuple[Task, Work, contextvars.Context] | None] = queue.Queue(MAX_QUEUED)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go, name="tasks", daemon=True)
         self._thread.start()
@@ -82,11 +83,12 @@ class Tasks:
             Refusal: Too much is waiting.
         """
         task = Task(secrets.token_hex(8), kind, datetime.now(UTC), about=about, documents=documents)
-        if self._waiting.qsize() >= MAX_QUEUED:
-            raise Refusal(503, f"{MAX_QUEUED} tasks are waiting already.", hint="Come back later.")
+        try:
+            # With the context of the request, so that log lines of the work have its id.
+            self._waiting.put_nowait((task, work, contextvars.copy_context()))
+        except queue.Full:
+            raise Refusal(503, f"{MAX_QUEUED} tasks are waiting already.", hint="Come back later.") from None
         self._tasks[task.id] = task
-        # With the context of the request, so that log lines of the work have its id.
-        self._waiting.put((task, work, contextvars.copy_context()))
         for id_ in [id_ for id_, one in self._tasks.items() if one.ended][: max(0, len(self._tasks) - KEPT)]:
             del self._tasks[id_]
         return task
@@ -105,7 +107,8 @@ class Tasks:
     def close(self) -> None:
         """Interrupt the running task; waiting tasks are not started."""
         self._stop.set()
-        self._waiting.put(None)  # wakes the thread
+        with suppress(queue.Full):  # then there is an item that wakes the thread
+            self._waiting.put_nowait(None)
         self._thread.join(ENDING)
 
     def _go(self) -> None:

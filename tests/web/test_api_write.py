@@ -218,7 +218,7 @@ def test_a_task_that_fails_says_why(client, monkeypatch):
     task = posted(client, "/api/retry")
     assert (task["state"], task["error"]) == (
         "failed",
-        "The disk is full. Who looks after this server finds in its log what to do.",
+        "The disk is full. The server's log says more; ask its administrator.",
     )
 
 

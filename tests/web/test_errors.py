@@ -94,7 +94,7 @@ def test_an_engine_that_is_away_says_when_to_come_back(web, monkeypatch):
     monkeypatch.setattr("indexer.collection.Collection.topics", away)
     answer = web.get("/api/topics")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-    assert answer.json()["hint"] == "Who looks after this server finds in its log what to do."
+    assert answer.json()["hint"] == "The server's log says more; ask its administrator."
 
 
 @pytest.mark.parametrize(
