@@ -152,6 +152,8 @@ class LossDiverged(TrainingError):
     """The loss became NaN or infinite."""
 
 
+# The package index has another project of this name: a hint must not lead there.
+UPGRADE = "Install the newer version of this program that has written it."
 TRAINING = ("torch", "transformers", "matplotlib", "huggingface_hub")  # modules of the extra `train`
 
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from indexer.errors import BundleIncompatible, BundleMissing
+from indexer.errors import UPGRADE, BundleIncompatible, BundleMissing
 
 FORMAT = 1  # what this version writes; it reads up to the same
 CARD = "bundle.json"
@@ -204,7 +204,7 @@ def read_bundle(folder: Path) -> Bundle:
     if found != FORMAT:
         raise BundleIncompatible(
             f"Bundle '{folder.name}' has format {found}; this version reads up to {FORMAT}.",
-            hint="Upgrade: pip install --upgrade indexer. Or train the bundle again.",
+            hint=f"{UPGRADE} Or train the bundle again.",
         )
     return replace(_checked(path, card), folder=folder)
 
@@ -264,7 +264,7 @@ def _package_folder(bundle: str, package: str) -> Path:
     if package not in PACKAGES:
         raise BundleIncompatible(
             f"Bundle '{bundle}' builds on the package '{package}'; known are: {', '.join(PACKAGES)}.",
-            hint="Upgrade: pip install --upgrade indexer.",
+            hint=UPGRADE,
         )
     module, inside = PACKAGES[package]
     spec = importlib.util.find_spec(module)

@@ -23,7 +23,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from indexer.catalog.tables import SCHEMA, Base
-from indexer.errors import CatalogError
+from indexer.errors import UPGRADE, CatalogError
 from indexer.log import masked
 
 VERSION_TABLE = "catalog_version"  # the database may hold the tables of another program that uses Alembic
@@ -227,7 +227,7 @@ def _check_known(engine: Engine, version: str | None) -> None:
     if version is not None and version not in migrations.known():
         raise CatalogError(
             f"The catalog {_place(engine.url)} has schema {version}; this version reads up to {SCHEMA}.",
-            hint="A newer indexer has written it. Upgrade: pip install --upgrade indexer",
+            hint=UPGRADE,
             found=version,
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.errors import BundleIncompatible, BundleMissing
+from indexer.errors import UPGRADE, BundleIncompatible, BundleMissing
 from models.bundle import ADAPTER, CARD, FORMAT, Bundle, Pooling, read_bundle, write_bundle
 
 SHIPPED = Path(__file__).parents[2] / "models" / "bundles" / "minilm-base"
@@ -71,7 +71,7 @@ def test_a_newer_format_says_what_to_do(folder):
         BundleIncompatible, match=rf"'mine' has format 99; this version reads up to {FORMAT}"
     ) as caught:
         read_bundle(changed(folder, format=99))
-    assert "Upgrade" in caught.value.hint
+    assert UPGRADE in caught.value.hint
 
 
 @pytest.mark.parametrize(

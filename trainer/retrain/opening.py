@@ -7,9 +7,11 @@ from contextlib import ExitStack, closing, contextmanager
 
 from indexer.catalog import Catalog
 from indexer.engines.registry import open_generations
+from indexer.errors import SettingsError
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.runs.bundle_files import open_live
 from indexer.settings import Settings
+from models.load import is_user_class
 from trainer.retrain.run import Retrainer
 
 
@@ -29,10 +31,16 @@ def open_retrainer(
 
     Raises:
         NotFound: The collection does not exist.
+        SettingsError: Its encoder is a user's class.
     """
     with ExitStack() as opened:
         settings, engine = open_live(settings, create=False)
         opened.callback(engine.close)
+        if is_user_class(settings.bundle, settings.home):
+            raise SettingsError(
+                f"'{settings.bundle}' is a class of your own: only the encoder of a bundle can be retrained.",
+                hint="Index into a new collection without --encoder: --collection NAME",
+            )
         settings.make_home()
         catalog = opened.enter_context(Catalog.open(settings.database))
         generations = opened.enter_context(closing(open_generations(settings)))

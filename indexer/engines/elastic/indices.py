@@ -10,7 +10,7 @@ from typing import Any
 from elasticsearch import BadRequestError
 
 from indexer.engines.elastic.cluster import Cluster, translated
-from indexer.errors import MappingMismatch, NotFound, SearchError, Superseded
+from indexer.errors import UPGRADE, MappingMismatch, NotFound, SearchError, Superseded
 from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
 
@@ -226,7 +226,7 @@ def _check(names: Names, kind: str, mapping: Mapping[str, Any], dims: int, langu
     if meta["schema"] > SCHEMA:
         raise MappingMismatch(
             f"The index of '{alias}' has schema {meta['schema']}; this version reads up to {SCHEMA}.",
-            hint="Upgrade: pip install --upgrade indexer",
+            hint=UPGRADE,
         )
     if meta.get("dims") != dims:
         raise MappingMismatch(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from indexer.engines.values import unencodable
-from indexer.errors import EngineUnavailable, MappingMismatch
+from indexer.errors import UPGRADE, EngineUnavailable, MappingMismatch
 
 VERSION = 2  # in PRAGMA user_version; raise it when a table changes
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
@@ -137,7 +137,7 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str
     if version > VERSION:
         raise MappingMismatch(
             f"{file} has format {version}; this version reads up to {VERSION}.",
-            hint="Upgrade: pip install --upgrade indexer",
+            hint=UPGRADE,
         )
     (stored,) = connection.execute("SELECT value FROM state WHERE key = 'dims'").fetchone()
     if stored != dims:

@@ -10,11 +10,13 @@ from shutil import rmtree
 import numpy as np
 import pytest
 from concerts import others
+from hash_encoder import HashEncoder
+from small_parts import PlainPreparer
 from small_reports import made, write
 
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
-from indexer.errors import CatalogError, LossDiverged, QueryError
+from indexer.errors import CatalogError, LossDiverged, QueryError, SettingsError
 from models.bundle import write_bundle
 from models.registry import Registry
 from tests.trainer.retrain.test_gate import BETTER, OLD
@@ -340,3 +342,11 @@ def probe_of(collection):
 
     collection.retrain(RetrainOptions(dry_run=True))
     return load_probe(collection.settings.home / "retrain" / "main" / "probe.json.gz").documents
+
+
+def test_an_encoder_of_the_users_own_cannot_be_retrained(tmp_path):
+    source = write(tmp_path / "docs.jsonl", made(3))
+    with Collection.open(home=tmp_path / "own", encoder=HashEncoder(), tagger=PlainPreparer()) as collection:
+        collection.index([source])
+        with pytest.raises(SettingsError, match=r"'hash_encoder\.HashEncoder' is a class of your own"):
+            collection.retrain(RetrainOptions(dry_run=True))
