@@ -90,6 +90,8 @@ FILE = "indexer.toml"
 NOT_SETTINGS = {"INDEXER_CONFIG"}  # our names in the environment that are not fields
 RENAMED = {"gate_gold": "gate_ground_truth", "gate_likeness": "gate_similarity"}  # old name ► name
 
+_READER = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"  # a dotted path; a module of a single file has no dot
+
 Backend = Literal["auto", "torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8"]
 
 
@@ -199,6 +201,11 @@ class Settings(BaseSettings):
         "",
         "Class of your own encoder for a new collection, by its dotted path; it replaces the bundle.",
         "be the dotted path of a class, such as my_package.MyEncoder",
+    )
+    reader: Annotated[str, _matching(rf"|{_READER}(,{_READER})*")] = _setting(
+        "",
+        "Your own readers of files: dotted paths of modules or classes, separated by commas.",
+        "be dotted paths, such as my_package.rst or my_readers.Rst,my_readers.Tex",
     )
     backend: Backend = _setting(
         "auto",

@@ -71,7 +71,7 @@ SECTIONS = {
 INTERRUPTED = 130  # the exit code of shells: 128 + SIGINT
 SHARED_NOTE = (
     "Options of every command, before or after its name: --home, --collection, --engine, --bundle, --encoder, "
-    "--backend, --threads, -v, --traceback. See: indexer --help"
+    "--reader, --backend, --threads, -v, --traceback. See: indexer --help"
 )
 
 
@@ -220,6 +220,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         option("--engine", metavar="NAME|URL", text="'local', or the URL of an Elasticsearch.  [default: local]"),
         option("--bundle", metavar="NAME", text="Encoder for a new collection.  [default: minilm-phrases]"),
         option("--encoder", metavar="PATH", text="Your own encoder for a new collection: my_package.MyEncoder."),
+        option("--reader", metavar="PATH", text="Your own reader of files: my_package.rst. Several as a,b."),
         option("--backend", metavar="NAME", text=backends),
         option("--threads", metavar="N", type=int, text="CPU threads; 0 means all cores.  [default: 0]"),
         option("-v", "--verbose", count=True, callback=_store_verbose,

@@ -17,6 +17,7 @@ from indexer.keyphrases.ranker import Ranker
 from indexer.pipeline.run import Pipeline
 from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Progress
+from indexer.readers.registry import register
 from indexer.runs.bundle_files import open_live
 from indexer.settings import Settings, load_settings
 from indexer.text import Preparer
@@ -100,6 +101,7 @@ class OpenCollection(ABC):
         Raises:
             NotFound: There is no such collection, and `create` is False.
             BundleIncompatible: The collection was mined with another encoder than the given object.
+            SettingsError: A reader of the settings cannot be imported, or is not one.
             PackageMissing: A broker is set, and the extra `workers` is not installed.
         """
         parts = Parts(
@@ -112,6 +114,8 @@ class OpenCollection(ABC):
         settings = settings or load_settings(**flags)
         if settings.broker:
             require("celery", extra="workers", purpose="INDEXER_BROKER")
+        for path in filter(None, settings.reader.split(",")):
+            register(path)
         settings, engine = open_live(settings, create=create, encoder=parts.encoder)
         try:
             settings.make_home()

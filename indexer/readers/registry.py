@@ -1,13 +1,17 @@
-"""Which reader takes which file: by its suffix, a final .gz aside. Readers are modules of `indexer.readers.formats`."""
+"""Which reader takes which file: by its suffix, a final .gz aside.
+
+Readers are the modules of `indexer.readers.formats`, and users' own ones, named by the setting `reader`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
-from types import ModuleType
+from typing import Any
 
-from indexer.errors import InputError
+from indexer.common import import_object
+from indexer.errors import InputError, SettingsError
 from indexer.readers import formats, single
 from indexer.readers.formats import jsonl
 from indexer.readers.options import ReadOptions
@@ -15,14 +19,45 @@ from indexer.readers.source import File
 from indexer.records import Document
 
 
-def _formats() -> list[ModuleType]:
-    """The readers, those of records first."""
+FORMATS: dict[str, Any] = {}  # suffix ► reader
+MAGIC: dict[str, bytes] = {}  # suffix ► how a file begins
+
+
+def register(path: str) -> None:
+    """Read files with the user's own reader from now on in this process, even where another reader knows the suffix.
+
+    Args:
+        path: Dotted path of a module or class that declares what a module of `indexer.readers.formats` does.
+
+    Raises:
+        SettingsError: It cannot be imported, or is not a reader.
+    """
+    reader = import_object(path)
+    suffixes = getattr(reader, "SUFFIXES", ())
+    if not suffixes or isinstance(suffixes, str) or hasattr(reader, "parse") == hasattr(reader, "read"):
+        raise SettingsError(
+            f"'{path}' is not a reader: it must declare SUFFIXES, a tuple such as ('rst',), and either parse or read.",
+            hint="The documentation of readers has an example.",
+        )
+    _add(reader)
+
+
+def _add(reader: Any) -> None:
+    for suffix in reader.SUFFIXES:
+        FORMATS[suffix] = reader
+        MAGIC.pop(suffix, None)
+        if hasattr(reader, "MAGIC"):
+            MAGIC[suffix] = reader.MAGIC
+
+
+def _add_own() -> None:
+    """Register the modules of `formats`; those that read records come first in messages."""
     found = (import_module(f"{formats.__name__}.{one.name}") for one in iter_modules(formats.__path__))
-    return sorted(found, key=lambda module: hasattr(module, "parse"))
+    for reader in sorted(found, key=lambda module: hasattr(module, "parse")):
+        _add(reader)
 
 
-FORMATS = {suffix: module for module in _formats() for suffix in module.SUFFIXES}
-MAGIC: dict[str, bytes] = {suffix: m.MAGIC for suffix, m in FORMATS.items() if hasattr(m, "MAGIC")}
+_add_own()
 
 
 def is_known(file: File) -> bool:

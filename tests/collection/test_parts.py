@@ -14,6 +14,8 @@ import indexer
 from indexer.collection import Collection
 from indexer.engines.registry import live_bundle
 from indexer.errors import BundleIncompatible, SettingsError
+from indexer.readers.registry import FORMATS
+from indexer.readers.single import Page
 from indexer.topics.fits import live_fit
 from indexer.topics.models.clusters import fit
 from indexer.topics.models.registry import TOPIC_MODELS, TopicRequest, topic_model
@@ -110,3 +112,24 @@ def test_topic_models_are_found_by_name_or_path():
         TopicRequest.read("my_package.none:40")
     with pytest.raises(SettingsError, match=r"'tests.collection.test_parts.PATH' is not a function"):
         TopicRequest.read("tests.collection.test_parts.PATH")
+
+
+class Tides:
+    """A reader of the user's own."""
+
+    SUFFIXES = ("tide",)
+
+    @staticmethod
+    def parse(file, options):
+        return Page(f"The tides of {file.path.stem} move the sea ice.")
+
+
+def test_a_reader_named_by_path_reads_its_files(tmp_path, monkeypatch):
+    monkeypatch.delitem(FORMATS, "tide", raising=False)
+    (tmp_path / "june.tide").touch()
+    own = {"encoder": HashEncoder(), "tagger": PlainPreparer(), "reader": f"{__name__}.Tides"}
+    with Collection.open(home=tmp_path / "home", **own) as collection:
+        assert collection.index([tmp_path / "june.tide"]).mined == 1
+        assert collection.search("tides of june").hits
+    with pytest.raises(SettingsError, match=r"'my_readers.Rst' cannot be imported"):
+        Collection.open(home=tmp_path / "home", reader="my_readers.Rst")
