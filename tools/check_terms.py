@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("indexer", "models", "trainer", "workers", "mappings", "tools", "benchmarks", "docs")
 SUFFIXES = {".py", ".md", ".html", ".js"}
-NOT_PROSE = (Path(__file__), ROOT / "indexer" / "text" / "stopwords.py")
+NOT_PROSE = (Path(__file__),)
 TERMS = {
     r"(?<!_)likeness(?:es)?|\balike\b": "similarity, similar",
     r"(?<!\")\b(?:somebody|nobody|whoever|everybody)\b": "name the actor: another process, no worker, the user",

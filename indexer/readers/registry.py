@@ -18,7 +18,6 @@ from indexer.readers.options import ReadOptions
 from indexer.readers.source import File
 from indexer.records import Document
 
-
 FORMATS: dict[str, Any] = {}  # suffix ► reader
 MAGIC: dict[str, bytes] = {}  # suffix ► how a file begins
 

@@ -15,16 +15,10 @@ from indexer.engines.base import (
 )
 from indexer.errors import QueryError
 from indexer.records import MetaValue
-from indexer.text.stopwords import words
+from indexer.text.languages import english
 
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
-STOP_WORDS = words(
-    """
-    a an and are as at be been but by can did do does for from had has have how if in into is it its of on or
-    our so such that the their then there these they this to was we were what when where which who why will
-    with
-    """
-)
+STOP_WORDS = english("query_words")
 _PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
 _FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*)$", re.DOTALL)
 

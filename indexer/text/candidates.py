@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from indexer.text.languages import FUNCTION_WORDS, GENERIC_PHRASES, english
 from indexer.text.normal_forms import singular
-from indexer.text.stopwords import (
-    ENGLISH,
-    GENERIC_LEADERS,
-    GENERIC_PHRASES,
-    GERUND_NOUNS,
-    NEVER_ALONE,
-    NEVER_INSIDE,
-    VERBS,
-    VERBS_BEFORE_PREPOSITION,
-)
 
 MAX_PHRASE_LENGTH = 6  # words; a hyphenated compound is one
 
 WIDEST_GAP = 2  # spaces inside a phrase; more, or a tab, and it is a table
+
+ENGLISH = FUNCTION_WORDS["en"]
+GENERIC_LEADERS = english("generic_leaders")
+GERUND_NOUNS = english("gerund_nouns")
+NEVER_ALONE = english("never_alone")
+NEVER_INSIDE = english("never_inside")
+VERBS = english("verbs")
+VERBS_BEFORE_PREPOSITION = english("verbs_before_preposition")
 
 # A token is (start, end, tag); offsets count in the text of the piece.
 Token = tuple[int, int, str]

@@ -7,78 +7,15 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from indexer.text.stopwords import words
+from indexer.text.languages import IRREGULAR, english
 
-# Words that end in s and are singular, or have no singular that anyone uses in a technical phrase.
-UNCHANGED = words(
-    """
-    adams aids alias alternans always angeles apparatus aries asbestos ascites athens atlas barnes bayes
-    bias biceps brussels canvas caries chagas chaos charles christmas cmos corps cosmos crossroads
-    cyprus ddos descartes diabetes dickens edwards elegans ethos feces forbes forceps gallows gas hades
-    hans hawkes headquarters hermes herpes hertz hobbes hras https hughes iaas james jens jones kansas
-    keynes kras krebs kubernetes kudos langerhans laos lars las lens logos macos mars massachusetts mats
-    means measles mems menses mercedes molasses mumps naples netherlands news nils nos nowadays odds
-    ourselves paas pancreas paris pathos perhaps peters phys postgres pseudomonas quadriceps rabies rans
-    reynolds rhodes rkhs rogers saas sachs sans sars scabies series species stokes texas thanks
-    themselves thomas trans triceps ulysses wales watts whereas williams yes yourselves
-    """
-)
-
-IRREGULAR = {
-    "addenda": "addendum", "cpus": "cpu", "gpus": "gpu", "menus": "menu", "tpus": "tpu",
-    "algae": "alga", "analyses": "analysis", "antennae": "antenna",
-    "appendices": "appendix", "automata": "automaton", "axes": "axis", "bacilli": "bacillus",
-    "bacteria": "bacterium", "biases": "bias", "calves": "calf", "canvases": "canvas",
-    "children": "child", "codices": "codex", "corpora": "corpus", "cortices": "cortex",
-    "crises": "crisis", "criteria": "criterion", "diagnoses": "diagnosis", "emphases": "emphasis",
-    "equilibria": "equilibrium", "errata": "erratum", "extrema": "extremum", "feet": "foot", "foci": "focus",
-    "formulae": "formula", "fungi": "fungus", "gases": "gas", "geese": "goose", "genera": "genus",
-    "genii": "genius", "halves": "half", "helices": "helix", "hooves": "hoof",
-    "hypotheses": "hypothesis", "indices": "index", "knives": "knife", "larvae": "larva",
-    "leaves": "leaf", "lenses": "lens", "lives": "life", "loaves": "loaf", "loci": "locus",
-    "matrices": "matrix", "maxima": "maximum", "men": "man", "metastases": "metastasis",
-    "mice": "mouse", "minima": "minimum", "mitochondria": "mitochondrion", "momenta": "momentum",
-    "nebulae": "nebula", "neuroses": "neurosis", "nuclei": "nucleus", "oases": "oasis",
-    "optima": "optimum", "ova": "ovum", "phenomena": "phenomenon", "polyhedra": "polyhedron",
-    "prognoses": "prognosis", "psychoses": "psychosis", "quanta": "quantum", "quizzes": "quiz",
-    "radii": "radius", "schemata": "schema", "selves": "self", "shelves": "shelf",
-    "simplices": "simplex", "spectra": "spectrum", "stases": "stasis", "stenoses": "stenosis",
-    "stimuli": "stimulus", "strata": "stratum", "supernovae": "supernova", "symbioses": "symbiosis",
-    "taxa": "taxon", "teeth": "tooth", "testes": "testis", "thieves": "thief",
-    "thromboses": "thrombosis", "varices": "varix", "vertebrae": "vertebra", "vertices": "vertex",
-    "vortices": "vortex", "wives": "wife", "wolves": "wolf", "women": "woman",
-}  # fmt: skip
-
-# -ics is a science (physics, statistics, dynamics) except in these.
-PLURAL_ICS = words(
-    """
-    academics antibiotics clinics comics critics cubics epidemics fabrics generics harmonics heuristics
-    logics lyrics medics metrics mosaics organics pandemics picnics quartics relics rubrics skeptics
-    topics
-    """
-)
-
-# Words in -us whose plural is -uses; all other -uses are plurals of -use (causes, houses, clauses).
-SINGULAR_US = words(
-    """
-    abacus apparatus bonus bus calculus campus census chorus circus citrus consensus corpus fetus focus
-    genius genus hiatus litmus locus lotus minus nexus octopus opus platypus plexus plus prospectus
-    radius rumpus sinus status stimulus surplus syllabus thesaurus thrombus torus uterus virus walrus
-    """
-)
-
-KEEPS_E_CH = frozenset(
-    {"ache", "avalanche", "cache", "headache", "moustache", "niche", "pastiche", "psyche", "quiche"}
-)
-ENDS_IN_IE = words("brownie calorie cookie die genie hippie lie movie pie prairie rookie selfie tie zombie")
-KEEPS_E_O = frozenset({"canoe", "foe", "hoe", "oboe", "shoe", "toe"})
-
-DETERMINERS = words(
-    """
-    a an another any each either every her his its my neither no our some that the their these this
-    those whose your
-    """
-)
+UNCHANGED = english("unchanged")
+PLURAL_ICS = english("plural_ics")
+SINGULAR_US = english("singular_us")
+KEEPS_E_CH = english("keeps_e_ch")
+KEEPS_E_O = english("keeps_e_o")
+ENDS_IN_IE = english("ends_in_ie")
+DETERMINERS = english("determiners")
 
 _EDGES = " .,;:!?\"'`´‘’‚“”„()[]{}<>«»*_~|/\\&="
 _APOSTROPHES = str.maketrans(dict.fromkeys("‘’ʼ´`", "'"))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from indexer.text.stopwords import ANY_FOREIGN, ENGLISH, FOREIGN
+from indexer.text.languages import FUNCTION_WORDS
 
 MAX_RUN_WORDS = 4  # words
 MAX_RUN_CHARACTERS = 12  # of a script that writes no spaces
 LANGUAGE_SAMPLE = 1_500  # characters that decide which language a piece is in
 MAX_WORD_LENGTH = 40  # characters; what is longer is not a word
+
+ENGLISH = FUNCTION_WORDS["en"]
+FOREIGN = [known for code, known in FUNCTION_WORDS.items() if code != "en"]
+ANY_FOREIGN = frozenset[str]().union(*FOREIGN)
 
 Span = tuple[int, int]
 
@@ -41,7 +45,7 @@ def looks_english(text: str) -> bool:
     english = sum(map(ENGLISH.__contains__, found))
     if sum(map(ANY_FOREIGN.__contains__, found)) <= max(2, english):
         return True
-    foreign = max(sum(map(known.__contains__, found)) for known in FOREIGN.values())
+    foreign = max(sum(map(known.__contains__, found)) for known in FOREIGN)
     return foreign < 3 or foreign <= english
 
 

@@ -84,7 +84,10 @@ def test_a_registered_class_replaces_a_reader_and_its_magic(own_readers: Path) -
         ("", "is not a reader"),
         ("SUFFIXES = ('rst',)", "is not a reader"),
         ("SUFFIXES = 'rst'\ndef parse(file, options): ...", "is not a reader"),
-        ("SUFFIXES = ('rst',)\ndef parse(file, options): ...\ndef read(file, options): ...", "is not a reader"),
+        (
+            "SUFFIXES = ('rst',)\ndef parse(file, options): ...\ndef read(file, options): ...",
+            "is not a reader",
+        ),
         ("import nowhere", "cannot be imported"),
     ],
 )
