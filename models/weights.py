@@ -12,9 +12,9 @@ adapter.safetensors holds, under the names that the base model uses:
 Merged once at load, an adapter costs nothing per text.
 
 The folder ``int8`` of a shipped bundle replaces a base model that is not installed (`Bundle.is_int8`): its
-weights.safetensors holds the merged weights, matrices as int8 with a scale per row under ``NAME.scale``. The int8 graph of
-`models.onnx.graph` rounds layers in the same way, so the embeddings alone are rounded additionally: its median cosine to
-float32 is .9984, with the whole model .9986 (300 abstracts). `tools.int8_weights` writes the folder.
+weights.safetensors holds the merged weights, matrices as int8 with a scale per row under ``NAME.scale``. The int8 graph
+of `models.onnx.graph` rounds layers in the same way, so the embeddings alone are rounded additionally: its median
+cosine to float32 is .9984, with the whole model .9986 (300 abstracts). `tools.int8_weights` writes the folder.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class App:
         """Add the current options to each command in a hint."""
         root = click.get_current_context().find_root()
         names = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
-        return re.sub(rf"\bindexer (?=({'|'.join(names)})\b)", lambda _: self.again(""), hint)
+        return re.sub(rf"(?<![\w/])indexer (?=({'|'.join(names)})\b)", lambda _: self.again(""), hint)
 
 
 def program() -> str:

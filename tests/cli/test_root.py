@@ -211,3 +211,16 @@ def test_a_command_to_type_next_has_no_password():
     app = App()
     app.flags["engine"] = "https://me:secret@host:9200"
     assert app.again("status").endswith(" --engine 'https://me:***@host:9200' status")
+
+
+def test_a_hint_with_the_path_of_the_program_gets_no_second_one(monkeypatch):
+    import click
+
+    from indexer.cli import main
+
+    monkeypatch.setattr(sys, "argv", [str(Path.cwd() / "bin" / "indexer")])
+    monkeypatch.setenv("PATH", "")
+    with click.Context(main):
+        assert App().completed("See: bin/indexer status. Try: indexer retry") == (
+            "See: bin/indexer status. Try: bin/indexer retry"
+        )
