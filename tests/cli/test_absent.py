@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from indexer.keyphrases.ranker import (
     Ranker,
     Vocabulary,
 )
+from tests.cli.conftest import invoked, made, written
 
 DIMS = WideHashEncoder.dims
 NONE = Vocabulary((), (), *(np.zeros(s, np.float32) for s in (0, (0, DIMS), (0, DIMS))))
@@ -41,10 +43,21 @@ def ranking(monkeypatch):
     monkeypatch.setattr("models.load.encoder_ranker", lambda *_: Ranking.ranker)
 
 
+@pytest.fixture(scope="module")
+def with_absent(parts, tmp_path_factory):
+    """A home with 21 documents, to be copied."""
+    folder = tmp_path_factory.mktemp("absent")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.load.load_encoder", lambda *args, **kwargs: Ranking())
+        patch.setattr("models.load.encoder_ranker", lambda *_: Ranking.ranker)
+        invoked("index", written(folder / "texts.jsonl", made()), home=folder / "home")
+    return folder / "home"
+
+
 @pytest.fixture
-def ask(run, write, corpus, home, tmp_path):
+def ask(run, with_absent, home):
     """A command on a home with 21 documents."""
-    run("index", write(tmp_path / "texts.jsonl", corpus()), home=home)
+    copytree(with_absent, home)
     return partial(run, home=home)
 
 

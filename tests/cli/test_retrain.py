@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from shutil import copytree
 
 import pytest
 from small_parts import PlainPreparer
 
 from indexer.errors import LossDiverged
 from models.registry import Registry
+from tests.cli.conftest import invoked, made, written
 from tests.trainer.retrain.test_gate import BETTER, OLD
 from trainer.retrain.judge import Judge
 
 BASE = "minilm-base"
 
 
+@pytest.fixture(scope="module")
+def with_documents(parts, tmp_path_factory):
+    """A home with 48 documents, to be copied."""
+    folder = tmp_path_factory.mktemp("retrain")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
+        patch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
+        invoked("index", written(folder / "docs.jsonl", made(48)), "--topics", "3", home=folder / "home")
+    return folder / "home"
+
+
 @pytest.fixture
-def retrain(run, home, tmp_path, write, corpus, monkeypatch):
+def retrain(run, with_documents, home, monkeypatch):
     """A collection of 48 documents, and a training that takes no time."""
+    copytree(with_documents, home)
     monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
     monkeypatch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
     monkeypatch.setattr("trainer.retrain.judge.speed", lambda *_: 1.0)
@@ -29,7 +43,6 @@ def retrain(run, home, tmp_path, write, corpus, monkeypatch):
 
     monkeypatch.setattr("trainer.retrain.candidates.candidates", candidates)
     judged_as(monkeypatch, BETTER)
-    run("index", write(tmp_path / "docs.jsonl", corpus(48)), "--topics", "3", home=home)
     return lambda *args: run("retrain", *args, home=home)
 
 

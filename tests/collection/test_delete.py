@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shutil import copytree
+
 import pytest
 from hash_encoder import HashEncoder
 from small_parts import PlainPreparer
@@ -11,10 +13,24 @@ from indexer.collection import Collection
 from indexer.errors import NotFound
 
 
+def opened(home):
+    return Collection.open(home=home, encoder=HashEncoder(), tagger=PlainPreparer())
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """A home to be copied, and the file of its documents."""
+    folder = tmp_path_factory.mktemp("indexed")
+    source = written(folder / "docs.jsonl", made())
+    with opened(folder / "home") as found:
+        found.index([source], topics=3)
+    return folder
+
+
 @pytest.fixture
-def collection(tmp_path):
-    with Collection.open(home=tmp_path / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as found:
-        found.index([written(tmp_path / "docs.jsonl", made())], topics=3)
+def collection(tmp_path, indexed):
+    copytree(indexed, tmp_path, dirs_exist_ok=True)
+    with opened(tmp_path / "home") as found:
         yield found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -21,14 +22,27 @@ from indexer.topics.drift import Sign, Signs
 More = Callable[[list[dict[str, Any]]], None]
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home to be copied."""
+    folder = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("indexer.topics.drift.MIN_DOCUMENTS", 6)
+        patch.setattr(drift_check, "REFERENCE", 18)
+        patch.setattr(drift_check, "EACH", 6)
+        with Collection.open(home=folder / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as opened:
+            opened.index([write(folder / "docs.jsonl", made())], topics=3)
+    return folder / "home"
+
+
 @pytest.fixture
-def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collection]:
+def collection(tmp_path: Path, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collection]:
     """Thirty documents, ten on each of three subjects; six are enough to compare."""
     monkeypatch.setattr("indexer.topics.drift.MIN_DOCUMENTS", 6)
     monkeypatch.setattr(drift_check, "REFERENCE", 18)
     monkeypatch.setattr(drift_check, "EACH", 6)
+    copytree(indexed, tmp_path / "home")
     with Collection.open(home=tmp_path / "home", encoder=HashEncoder(), tagger=PlainPreparer()) as opened:
-        opened.index([write(tmp_path / "docs.jsonl", made())], topics=3)
         yield opened
 
 

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def test_the_layers_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@cache
 def at_start(path: Path) -> set[str]:
     """The top names of what a module imports when it is imported itself."""
     nodes = list(_run_at_start(ast.parse(path.read_text(encoding="utf-8"))))

@@ -341,6 +341,19 @@ GENERATIONS = {
 }
 
 
+# Of the twenty-two ways one before, one during and one after the switch are fast enough for every run of the tests.
+FAST = (
+    (("indexer.runs.rollback:Catalog.plan_switch", AFTER, 2), "rollback"),
+    (("GENERATIONS.switch", AFTER, 1), "index"),
+    (("indexer.pipeline.run:write_chunk", AFTER, 1), "rollback"),
+)
+KILLS = [
+    pytest.param(*step, by, marks=() if (step, by) in FAST else pytest.mark.slow)
+    for step in STEPS
+    for by in ("rollback", "index")
+]
+
+
 def die(where: str, when: str) -> None:
     """End this process without a word when it comes to a function."""
     module, _, path = where.partition(":")
@@ -386,8 +399,7 @@ def undisturbed(made_place, tmp_path) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="There is no fork on this system.")
-@pytest.mark.parametrize("by", ["rollback", "index"])
-@pytest.mark.parametrize(("where", "when", "live"), STEPS)
+@pytest.mark.parametrize(("where", "when", "live", "by"), KILLS)
 def test_killed_anywhere_the_next_command_ends_it(undisturbed, made_place, engine, where, when, live, by):
     place = made_place(engine, True)
     with place.open() as collection:

@@ -97,11 +97,17 @@ def asked():
     return queries
 
 
-@pytest.mark.parametrize("query", asked())
-def test_every_query_of_the_dashboard_names_a_figure_that_there_is(web, query):
+@pytest.fixture(scope="module")
+def after_a_search(web):
+    """Text of all figures, and the samples in it."""
     web.get("/api/search", params={"q": "ice"})
-    text = web.get("/metrics").text
-    there = {name for name, _ in samples(web)}
+    return web.get("/metrics").text, samples(web)
+
+
+@pytest.mark.parametrize("query", asked())
+def test_every_query_of_the_dashboard_names_a_figure_that_there_is(after_a_search, query):
+    text, found = after_a_search
+    there = {name for name, _ in found}
     # Of what has labels nobody can know before it is counted, only the type is told.
     typed = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     named = set(NAME.findall(query))
@@ -113,10 +119,9 @@ UNSEEN = ("indexer_queue_messages{", "indexer_drift{")  # without a broker, and 
 
 
 @pytest.mark.parametrize("query", [query for query in asked() if not query.startswith(UNSEEN)])
-def test_every_query_of_the_dashboard_names_labels_that_there_are(web, query):
-    web.get("/api/search", params={"q": "ice"})
+def test_every_query_of_the_dashboard_names_labels_that_there_are(after_a_search, query):
     names = set(NAME.findall(query))
-    there = {label for name, labels in samples(web) if name in names for label, _ in labels}
+    there = {label for name, labels in after_a_search[1] if name in names for label, _ in labels}
     wanted = {one for found in LABELS.findall(query) for one in re.split(", ?", "".join(found))}
     assert wanted <= there | ({"le"} if "_bucket" in query else set())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 from workers_site import articles, written
@@ -34,17 +36,32 @@ class Tray:
         return len(self.messages)
 
 
-@pytest.fixture
-def collection(tmp_path, monkeypatch) -> Iterator[Collection]:
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Path:
+    """A home with 48 documents, to be copied."""
+    folder = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patch:
+        small(patch)
+        with Collection.open(home=folder / "home", broker="memory://") as opened:
+            opened.index([written(folder / "a.jsonl", articles(48))], topics=3, workers=False)
+    return folder / "home"
+
+
+def small(patch: pytest.MonkeyPatch) -> None:
     from small_parts import PlainPreparer, WideHashEncoder
 
-    monkeypatch.setattr("models.load.load_encoder", lambda *_, **__: WideHashEncoder())
-    monkeypatch.setattr("indexer.text.pool._preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
-    monkeypatch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
-    monkeypatch.setattr("indexer.collection.TAGGERS", 0)
+    patch.setattr("models.load.load_encoder", lambda *_, **__: WideHashEncoder())
+    patch.setattr("indexer.text.pool._preparer", PlainPreparer)
+    patch.setattr("trainer.retrain.probe.Preparer", PlainPreparer)
+    patch.setattr("trainer.retrain.probe.MIN_DOCUMENTS", 10)
+    patch.setattr("indexer.collection.TAGGERS", 0)
+
+
+@pytest.fixture
+def collection(tmp_path, indexed, monkeypatch) -> Iterator[Collection]:
+    small(monkeypatch)
+    copytree(indexed, tmp_path / "home")
     with Collection.open(home=tmp_path / "home", broker="memory://") as opened:
-        opened.index([written(tmp_path / "a.jsonl", articles(48))], topics=3, workers=False)
         yield opened
 
 
