@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +18,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # read when numpy and torch are loaded; the run has a process per core
+
+
+gc.set_threshold(100_000, 50, 100)  # the collector's usual rhythm takes a tenth of the tests' time
 
 
 @pytest.fixture(scope="session", autouse=True)
