@@ -224,10 +224,12 @@ def _create(connection: Connection) -> None:
 def _check_known(engine: Engine, version: str | None) -> None:
     from indexer.catalog import migrations
 
-    if version is not None and version not in migrations.known():
+    known = migrations.known()
+    if version is not None and version not in known:
+        old = version < min(known)
         raise CatalogError(
-            f"The catalog {_place(engine.url)} has schema {version}; this version reads up to {SCHEMA}.",
-            hint=UPGRADE,
+            f"The catalog {_place(engine.url)} has schema {version}; this version reads {min(known)} to {SCHEMA}.",
+            hint="It is older than version 0.1.0: index into a new home." if old else UPGRADE,
             found=version,
         )
 

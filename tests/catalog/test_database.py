@@ -5,18 +5,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from indexer.catalog import Catalog, LedgerEntry, migrations
+from indexer.catalog import Catalog, LedgerEntry
 from indexer.catalog.database import VERSION_TABLE
 from indexer.catalog.migrations import known
 from indexer.catalog.tables import SCHEMA, Base
 from indexer.errors import UPGRADE, CatalogError
 
+HOME_OF_0_1_0 = Path(__file__).parents[1] / "data" / "home-0.1.0.zip"
 Start = Callable[[Callable[[], object]], Callable[[], int]]
 
 
@@ -40,22 +42,32 @@ def test_what_was_written_is_there_after_opening_again(url: str) -> None:
 
 
 def test_the_migrations_make_the_tables_that_a_new_catalog_has(url: str) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        Base.metadata.drop_all(connection)
-        connection.execute(text(f"DROP TABLE IF EXISTS {VERSION_TABLE}"))
-        migrations.upgrade(connection)
-        migrated = described(connection)
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, Base.metadata) == []
-        Base.metadata.drop_all(connection)
-        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
-    engine.dispose()
+    """From the schema of 0.1.0, which is what its catalog in tests/data has (the next test)."""
     Catalog.open(url).close()
     engine = create_engine(url)
+    with engine.begin() as connection:
+        new = described(connection)
+        connection.execute(text("ALTER TABLE topics RENAME COLUMN label_locked TO named_by_hand"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
+    Catalog.open(url).close()
     with engine.connect() as connection:
-        assert described(connection) == migrated
+        assert described(connection) == new
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, Base.metadata) == []
     engine.dispose()
+
+
+def test_a_catalog_of_0_1_0_gets_the_tables_that_a_new_one_has(tmp_path: Path) -> None:
+    found = []
+    with ZipFile(HOME_OF_0_1_0) as archive:
+        archive.extract("catalog.sqlite", tmp_path / "old")
+    for name in ("old", "new"):
+        Catalog.open(url := f"sqlite:///{tmp_path}/{name}/catalog.sqlite").close()
+        engine = create_engine(url)
+        with engine.connect() as connection:
+            found.append(described(connection))
+        engine.dispose()
+    assert found[0] == found[1]
 
 
 def described(connection: Connection) -> dict[str, Any]:
@@ -84,15 +96,18 @@ def test_the_newest_migration_is_the_one_that_the_code_expects() -> None:
     assert max(known()) == SCHEMA
 
 
-def test_opening_a_newer_schema_says_to_upgrade(url: str) -> None:
+@pytest.mark.parametrize(("schema", "hint"), [("9999", UPGRADE), ("0003", "older than version 0.1.0")])
+def test_opening_another_schema_says_what_to_do(url: str, schema: str, hint: str) -> None:
     Catalog.open(url).close()
-    run_sql(url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    run_sql(url, f"UPDATE {VERSION_TABLE} SET version_num = '{schema}'")
     try:
-        with pytest.raises(CatalogError, match=r"has schema 9999; this version reads up to \d+") as caught:
+        with pytest.raises(
+            CatalogError, match=rf"has schema {schema}; this version reads \d+ to \d+"
+        ) as caught:
             Catalog.open(url)
     finally:
         run_sql(url, f"UPDATE {VERSION_TABLE} SET version_num = '{SCHEMA}'")
-    assert caught.value.hint == UPGRADE
+    assert hint in caught.value.hint
     assert "pip" not in UPGRADE  # the package index has another project of this name
 
 
