@@ -199,6 +199,25 @@ def test_what_is_like_a_phrase_has_an_address_and_back_closes_it(page):
     assert page.url.endswith("/document?id=d04")
 
 
+def test_forward_at_once_after_back_opens_it_again(page):
+    """The event of the closed dialog comes after the step forward: it may not go back once more."""
+    page.goto("/document?id=d04")
+    page.click("div.body a[data-phrase] >> nth=0")
+    page.wait_for_selector("dialog[open] li")
+    page.evaluate("""() => {
+        const dialog = document.querySelector("dialog.near"), close = dialog.close.bind(dialog);
+        dialog.close = () => { dialog.close = close; close(); history.forward(); };
+        // The closed dialog tells of it as late as a busy browser does.
+        dialog.addEventListener("close", (event) => {
+            if (event.isTrusted) { event.stopImmediatePropagation(); setTimeout(() => dialog.dispatchEvent(new Event("close")), 500); }
+        }, { capture: true });
+    }""")
+    page.go_back()
+    page.wait_for_timeout(1_500)
+    assert page.locator("dialog[open] li").count() > 0
+    assert "#phrase=" in page.url
+
+
 def test_a_phrase_of_a_topic_leads_to_what_is_like_it(page):
     page.goto("/topics/t-000001")
     page.click("a[data-phrase] >> nth=0")

@@ -114,9 +114,10 @@ if (near) {
   const itself = (one, phrase) => one.document.id === id && one.phrase.toLowerCase() === phrase.toLowerCase();
   // The open item is in the address, after the #: it can be linked, and Back closes it.
   const chosen = () => new URLSearchParams(location.hash.slice(1));
+  let byBack = false;  // the event of a closed dialog comes later: Forward may have been pressed before it
   const show = async () => {
     const hash = location.hash, phrase = chosen().get("phrase"), context = chosen().get("in");
-    if (!phrase) return near.close();
+    if (!phrase) { byBack = near.open; return near.close(); }
     const list = document.getElementById("near-list");
     document.getElementById("near-title").textContent = `Like “${phrase}”`;
     list.replaceChildren(made("p", "Looking …", "soft"));
@@ -146,7 +147,7 @@ if (near) {
   });
   near.addEventListener("click", (event) => { if (event.target === near) near.close(); });
   near.addEventListener("close", () => {
-    if (!chosen().get("phrase")) return;  // by Back
+    if (byBack || !chosen().get("phrase")) { byBack = false; return; }
     if (history.state?.near) history.back();
     else history.replaceState(null, "", location.pathname + location.search);
   });
