@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
@@ -92,7 +92,8 @@ RENAMED = {"gate_gold": "gate_ground_truth", "gate_likeness": "gate_similarity"}
 
 _READER = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"  # a dotted path; a module of a single file has no dot
 
-Backend = Literal["auto", "torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8"]
+# Of encoders; `models.backend_factory` makes them. "torch" runs on a GPU.
+BACKENDS = ("torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8")
 
 
 def _matching(pattern: str) -> AfterValidator:
@@ -207,10 +208,10 @@ class Settings(BaseSettings):
         "Your own readers of files: dotted paths of modules or classes, separated by commas.",
         "be dotted paths, such as my_package.rst or my_readers.Rst,my_readers.Tex",
     )
-    backend: Backend = _setting(
+    backend: Annotated[str, _matching("|".join(("auto", *BACKENDS)))] = _setting(
         "auto",
         "Backend of the encoder: `auto` measures and chooses.",
-        "be one of auto, torch-fp32, torch-bf16, torch (on a GPU), onnx-fp32 and onnx-int8",
+        f"be one of auto, {', '.join(BACKENDS)}",
     )
     threads: int = _setting(0, "CPU threads to use; 0 means all cores.", "be a whole number from 0", ge=0)
     tagger: Annotated[str, _matching(r"\S(.*\S)?")] = _setting(

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-NAMES = ("torch-fp32", "torch-bf16", "torch", "onnx-fp32", "onnx-int8")  # torch = on a GPU
-
 
 @dataclass(frozen=True)
 class Batch:

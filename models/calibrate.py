@@ -61,7 +61,7 @@ class BackendResult:
     """How one backend did on this machine.
 
     Attributes:
-        name: As in `models.backends.NAMES`.
+        name: As in `indexer.settings.BACKENDS`.
         windows_per_second: Whole windows of about 100 word pieces with about 15 mentions, pooling included.
         keyphrases: Chance that a phrase of the abstract that its title has too is ranked before one that it has
             not, in points: 50 by lot, 100 at best. Mean over the abstracts.

@@ -24,7 +24,7 @@ def load_encoder(name: str, *, home: Path, backend: str = "auto", threads: int =
     Args:
         name: A bundle of the home or a shipped one, or the dotted path of a user's class.
         home: The program's folder; bundles, exported graphs and the choice of the backend are kept in it.
-        backend: One of `models.backends.NAMES`, or ``auto`` for the fastest one that is accurate enough on this machine.
+        backend: One of `indexer.settings.BACKENDS`, or ``auto`` for the fastest accurate one on this machine.
         threads: Threads of the matrix products; 0 = the physical cores available to this process.
 
     Raises:

@@ -213,7 +213,6 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         return click.Option(names, help=text, hidden=hidden, expose_value=False, callback=callback, **more)
 
     path = click.Path(file_okay=False, path_type=Path)
-    backends = "auto, torch-fp32, torch-bf16, torch (GPU), onnx-fp32 or onnx-int8.  [default: auto]"
     return [
         option("--home", metavar="PATH", type=path, text="Folder for all data.  [default: .indexer]"),
         option("--collection", metavar="NAME", text="Collection to work on.  [default: main]"),
@@ -221,7 +220,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         option("--bundle", metavar="NAME", text="Encoder for a new collection.  [default: minilm-phrases]"),
         option("--encoder", metavar="PATH", text="Your own encoder for a new collection: my_package.MyEncoder."),
         option("--reader", metavar="PATH", text="Your own reader of files: my_package.rst. Several as a,b."),
-        option("--backend", metavar="NAME", text=backends),
+        option("--backend", metavar="NAME", text="Backend of the encoder, such as onnx-int8.  [default: auto]"),
         option("--threads", metavar="N", type=int, text="CPU threads; 0 means all cores.  [default: 0]"),
         option("-v", "--verbose", count=True, callback=_store_verbose,
                text="Show log lines: -v for actions, -vv for details."),

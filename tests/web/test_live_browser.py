@@ -209,7 +209,9 @@ def test_forward_at_once_after_back_opens_it_again(page):
         dialog.close = () => { dialog.close = close; close(); history.forward(); };
         // The closed dialog tells of it as late as a busy browser does.
         dialog.addEventListener("close", (event) => {
-            if (event.isTrusted) { event.stopImmediatePropagation(); setTimeout(() => dialog.dispatchEvent(new Event("close")), 500); }
+            if (!event.isTrusted) return;
+            event.stopImmediatePropagation();
+            setTimeout(() => dialog.dispatchEvent(new Event("close")), 500);
         }, { capture: true });
     }""")
     page.go_back()
