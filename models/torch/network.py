@@ -10,8 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AutoConfig, AutoModel
-from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from indexer.errors import BundleIncompatible
 from models.bundle import Bundle, Pooling
@@ -87,10 +85,6 @@ def counting_attention(
     return torch.matmul(probabilities, value).transpose(1, 2), None
 
 
-AttentionInterface.register(COUNTING, counting_attention)
-AttentionMaskInterface.register(COUNTING, sdpa_mask)
-
-
 class Network(nn.Module):
     """A bundle's transformer and pooling, with trainable weights.
 
@@ -99,6 +93,8 @@ class Network(nn.Module):
     """
 
     def __init__(self, bundle: Bundle) -> None:
+        from transformers import AutoConfig  # here: it takes as long to import as torch
+
         super().__init__()
         self.pooling: Pooling = bundle.pooling
         config = AutoConfig.from_pretrained(bundle.base_folder)
@@ -232,6 +228,11 @@ def mean_of(layers: list[Tensor]) -> Tensor:
 
 def _empty_model(config: Any) -> tuple[Any, bool]:
     """Build the architecture with random weights, and say whether it takes our attention function."""
+    from transformers import AttentionInterface, AutoModel
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    AttentionInterface.register(COUNTING, counting_attention)
+    AttentionMaskInterface.register(COUNTING, sdpa_mask)
     counts = config.model_type in COUNTABLE
     # The others keep their attention matrices, to be summed afterwards.
     return AutoModel.from_config(config, attn_implementation=COUNTING if counts else "eager"), counts

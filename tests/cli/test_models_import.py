@@ -11,6 +11,8 @@ from indexer.cli.models import Layers
 from tests.cli.conftest import invoked
 from tests.models.small_checkpoints import write_checkpoint
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 
 def test_a_folder_becomes_an_encoder(tmp_path):
     folder, home = write_checkpoint(tmp_path / "theirs", "bert"), tmp_path / "home"

@@ -10,7 +10,7 @@ from small_parts import WideHashEncoder
 from models.bundle import Bundle, Pooling, write_bundle
 from tests.models.conftest import write_base
 
-pytestmark = pytest.mark.usefixtures("small_training")
+pytestmark = [pytest.mark.usefixtures("small_training"), pytest.mark.xdist_group("transformers")]
 
 SENTENCES = [
     ("the heat pump and the cell membrane are warm", ["heat pump", "cell membrane"]),

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, AutoModel
 
 from tests.models.conftest import write_tokenizer
 
@@ -47,6 +46,8 @@ def write_checkpoint(folder: Path, kind: str, **config: Any) -> Path:
     """config.json, tokenizer and model.safetensors of one architecture."""
     folder.mkdir(parents=True)
     torch.manual_seed(0)
+    from transformers import AutoConfig, AutoModel
+
     model = AutoModel.from_config(AutoConfig.for_model(kind, **{**SIZES[kind], **config}))
     with torch.no_grad():
         for parameter in model.parameters():  # biases and norms too, so that forgetting one shows

@@ -24,6 +24,8 @@ from models.calibrate import (
 from models.load import load_encoder
 from tests.models.conftest import encoder_of
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 FAST = BackendResult("onnx-int8", windows_per_second=200)
 SLOW = BackendResult("onnx-fp32", windows_per_second=100)
 

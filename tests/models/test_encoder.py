@@ -12,6 +12,8 @@ from models.encoder import WindowEncoder, batches
 from models.pooling import normalised
 from tests.models.conftest import encoder_of
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 TEXT = "The heat pump is safe, the cell membrane thin."
 WINDOWS = [
     Window(TEXT, ((4, 13), (27, 40), (4, 8))),

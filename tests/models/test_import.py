@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
 from indexer.errors import BackendUnavailable, BundleIncompatible, BundleMissing, ModelError
 from indexer.protocols import Window
@@ -26,6 +27,13 @@ from trainer.base.forward import embed
 from trainer.base.loop import TrainConfig, train
 from trainer.base.losses import info_nce
 from trainer.base.pairs import view_all
+
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
+
+def transformers() -> Any:
+    return importlib.import_module("transformers")
+
 
 TEXT = "The café's heat pumps warm a house."
 SPANS = ((4, 8), (11, 21), (22, 26), (0, 35))  # café, heat pumps, warm, all of it
@@ -62,11 +70,11 @@ def encoder(bundle):
 
 def hidden_states(source, base):
     """Offsets and states of each layer [layers + 1, pieces, dims] by transformers alone, special tokens left out."""
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(base / "tokenizer.json"))
+    tokenizer = transformers().PreTrainedTokenizerFast(tokenizer_file=str(base / "tokenizer.json"))
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     found = tokenizer.backend_tokenizer.encode(TEXT)
-    model = AutoModel.from_pretrained(source).eval()
+    model = transformers().AutoModel.from_pretrained(source).eval()
     model = model.get_encoder() if model.config.is_encoder_decoder else model
     with torch.inference_mode():
         states = model(input_ids=torch.tensor([found.ids]), output_hidden_states=True).hidden_states
@@ -188,7 +196,10 @@ def test_a_mention_is_the_entity_that_transformers_computes(luke):
     from transformers import AutoTokenizer
 
     source, bundle = luke
-    tokenizer, model = AutoTokenizer.from_pretrained(source), AutoModel.from_pretrained(source).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(source),
+        transformers().AutoModel.from_pretrained(source).eval(),
+    )
     [encoding] = encoder(bundle).encode([Window(TEXT, SPANS)])
     for row, span in enumerate(SPANS):
         inputs = tokenizer(TEXT, entity_spans=[span], return_tensors="pt")
@@ -196,7 +207,9 @@ def test_a_mention_is_the_entity_that_transformers_computes(luke):
         with torch.inference_mode():
             [[entity]] = model(**inputs).entity_last_hidden_state.numpy()
         assert encoding.mentions[row] == pytest.approx(unit(entity), abs=1e-5)
-    assert AutoConfig.from_pretrained(bundle.base_folder).entity_vocab_size == 3  # the others are left out
+    assert (
+        transformers().AutoConfig.from_pretrained(bundle.base_folder).entity_vocab_size == 3
+    )  # the others are left out
 
 
 def test_mentions_do_not_change_each_other_or_the_document(tmp_path):
@@ -294,7 +307,7 @@ def test_the_way_out_of_pickles_works(bert, tmp_path):
 
     from models.import_ import AS_SAFETENSORS
 
-    torch.save(AutoModel.from_pretrained(bert).state_dict(), bert / "pytorch_model.bin")
+    torch.save(transformers().AutoModel.from_pretrained(bert).state_dict(), bert / "pytorch_model.bin")
     (bert / "model.safetensors").unlink()
     subprocess.run([sys.executable, *shlex.split(AS_SAFETENSORS)[1:]], cwd=bert, check=True)
     assert import_checkpoint(str(bert), ImportOptions(), home=tmp_path / "home").dims == 32

@@ -10,6 +10,8 @@ from models.bundle import ADAPTER, read_bundle, write_bundle
 from models.weights import DOCUMENTS, HEADS, load_weights, merge, read_safetensors
 from tests.models.conftest import encoder_of
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 
 def floats(*rows: object) -> np.ndarray:
     return np.array(rows, dtype=np.float32)

@@ -13,6 +13,8 @@ from indexer.protocols import Window
 from models.bundle import Bundle, Pooling
 from tests.models.conftest import encoder_of
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 TEXT = "The heat pumps warm a house."
 #       words: the heat pump ##s warm a house .
 SPANS = ((4, 14), (15, 19), (0, 28))

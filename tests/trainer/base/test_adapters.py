@@ -12,6 +12,8 @@ from trainer.base.adapters import (
     only_layers,
 )
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 
 def shaken(network):
     """Move everything that may move, as training does."""

@@ -3,10 +3,13 @@
 import copy
 
 import numpy as np
+import pytest
 import torch
 
 from models.torch.network import Network
 from trainer.base.alignment import align_documents
+
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
 
 TEXTS = [[2, *ids, 3] for ids in np.random.default_rng(0).integers(5, 20, (400, 6)).tolist()]
 

@@ -19,6 +19,8 @@ from trainer.hsgc.options import HSGCOptions
 from trainer.hsgc.recipe import GlobalContrast
 from trainer.hsgc.train import holistic, train_hsgc
 
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
+
 KINDS = ["heat pump warm house", "cell membrane thin", "solid state battery safe"]
 OPTIONS = HSGCOptions(name="mine", clusters=3, steps=40, eval_every=10, learning_rate=2e-3, threads=1)
 

@@ -18,7 +18,7 @@ from trainer.phrase_bert.data import TripletSampler, other_phrase
 from trainer.phrase_bert.options import PhraseBertOptions
 from trainer.phrase_bert.train import train_phrase_bert
 
-pytestmark = pytest.mark.usefixtures("small_training")
+pytestmark = [pytest.mark.usefixtures("small_training"), pytest.mark.xdist_group("transformers")]
 
 PAIRS = [("heat pump", "warm house"), ("cell membrane", "thin cell"), ("solid state battery", "safe battery")]
 OPTIONS = PhraseBertOptions(

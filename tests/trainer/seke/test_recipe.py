@@ -11,7 +11,7 @@ from trainer.seke.options import SEKEOptions
 from trainer.seke.recipe import joint
 from trainer.seke.train import train_seke
 
-pytestmark = pytest.mark.usefixtures("small_training")
+pytestmark = [pytest.mark.usefixtures("small_training"), pytest.mark.xdist_group("transformers")]
 
 PHRASES = ["heat pump", "cell membrane", "house", "solid state battery"]
 OPTIONS = SEKEOptions(name="mine", steps=40, learning_rate=3e-3, warmup=2, eval_every=10, threads=1)

@@ -8,7 +8,6 @@ import math
 import pytest
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BartConfig, BartForConditionalGeneration
 
 from indexer.errors import BundleIncompatible
 from indexer.records import Document
@@ -21,6 +20,8 @@ from trainer.simckp.data import read_labelled
 from trainer.simckp.joint import CONTRAST, Joint, SpanScorer, open_bart
 from trainer.simckp.options import SimCKPOptions
 from trainer.simckp.train import train_simckp
+
+pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 WORDS = [
@@ -60,6 +61,8 @@ def write_bart(folder):
     torch.manual_seed(0)
     sizes = {"d_model": 32, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64}
     heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+    from transformers import BartConfig, BartForConditionalGeneration
+
     config = BartConfig(
         vocab_size=len(SPECIAL) + len(WORDS), max_position_embeddings=64, encoder_layers=2, decoder_layers=2,
         bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=None,

@@ -8,7 +8,7 @@ from trainer.uctopic.ccl import agreed, clustered
 from trainer.uctopic.options import UCTopicOptions
 from trainer.uctopic.train import train_uctopic
 
-pytestmark = pytest.mark.usefixtures("small_training")
+pytestmark = [pytest.mark.usefixtures("small_training"), pytest.mark.xdist_group("transformers")]
 
 
 def test_mentions_of_a_phrase_take_its_most_frequent_label():

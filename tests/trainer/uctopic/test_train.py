@@ -14,7 +14,7 @@ from trainer.base.sources import shares
 from trainer.uctopic.options import UCTopicOptions
 from trainer.uctopic.train import train_uctopic
 
-pytestmark = pytest.mark.usefixtures("small_training")
+pytestmark = [pytest.mark.usefixtures("small_training"), pytest.mark.xdist_group("transformers")]
 
 CONTEXTS = {
     "heat pump": "the warm house is safe and the {} is warm .",
