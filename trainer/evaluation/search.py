@@ -133,7 +133,12 @@ def phrase_queries(
         if len(texts) == most:
             break
     found = occurrences(texts, [_searchable(document) for document in documents])
-    return [Query(text, frozenset(documents[at].id for at in found[form])) for form, text in texts.items()]
+    # A phrase that ends inside a word, as at an accent in LaTeX, is in no document.
+    return [
+        Query(text, frozenset(documents[at].id for at in found[form]))
+        for form, text in texts.items()
+        if found[form]
+    ]
 
 
 def _candidates(documents: Sequence[Document], tagger: str) -> Iterator[dict[Words, str]]:

@@ -157,3 +157,11 @@ def test_a_record_without_text_is_left_out(data, tmp_path):
     result = run("--data", data, "--home", tmp_path / "home")
     assert result.exit_code == 0
     assert "docs.jsonl: 18 documents" in result.stdout
+
+
+def test_a_phrase_that_ends_inside_a_word_is_not_a_query():
+    """A title in LaTeX: the tagger's phrase Bolzano-Weierstra is in no title as whole words."""
+    documents = [Document("a", "", r"The cohesive principle and the Bolzano-Weierstra{\ss} principle")]
+    assert all(query.relevant for query in phrase_queries(documents, "shipped"))
+    documents += [Document("b", "", r"On the Bolzano-Weierstra{\ss}")]
+    assert all(query.relevant for query in phrase_queries(documents, "shipped"))
