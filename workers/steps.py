@@ -19,12 +19,7 @@ from indexer.errors import CatalogError, IndexerError, InputError
 from indexer.log import get_logger
 from indexer.pipeline import metrics
 from indexer.pipeline.run import failures_of
-from indexer.pipeline.steps import (
-    encode_chunk,
-    load,
-    mined,
-    write_chunk,
-)
+from indexer.pipeline.steps import encode_chunk, load, mined, write_chunk
 from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.normal_forms import normal_form
 from workers.messages import Message, messages

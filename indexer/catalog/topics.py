@@ -247,12 +247,7 @@ class Fits(Topics):
             connection.execute(update(F).where(*this).values(info={**info, **more}))
 
     def install_fit(
-        self,
-        collection: str,
-        fit: str,
-        *,
-        topics: Iterable[TopicEntry],
-        lineage: Iterable[LineageEntry] = (),
+        self, collection: str, fit: str, *, topics: Iterable[TopicEntry], lineage: Iterable[LineageEntry] = ()
     ) -> None:
         """Activate a saved fit with its topics and their lineage, in one transaction.
 

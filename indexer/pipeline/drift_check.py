@@ -16,13 +16,7 @@ from indexer.catalog.entries import Fit, Run
 from indexer.common import shuffled
 from indexer.engines.base import Engine
 from indexer.settings import DriftLimits
-from indexer.topics.drift import (
-    Seen,
-    Sign,
-    Signs,
-    compare,
-    enough,
-)
+from indexer.topics.drift import Seen, Sign, Signs, compare, enough
 
 REFERENCE = 400  # documents that others are compared with
 EACH = 200  # new ones, and as many old ones

@@ -16,12 +16,7 @@ import numpy as np
 from indexer.engines.base import Engine, Refused
 from indexer.errors import IndexerError, InputError
 from indexer.keyphrases.ranker import Ranker
-from indexer.keyphrases.scoring import (
-    DECIMALS,
-    base_scores,
-    choose,
-    choose_ranked,
-)
+from indexer.keyphrases.scoring import DECIMALS, base_scores, choose, choose_ranked
 from indexer.log import get_logger
 from indexer.pipeline import metrics
 from indexer.pipeline.windows import encode_documents

@@ -12,12 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from indexer.errors import InputError
-from indexer.readers import (
-    counting,
-    folder,
-    registry,
-    single,
-)
+from indexer.readers import counting, folder, registry, single
 from indexer.readers.fields import content_id
 from indexer.readers.formats import plain_text
 from indexer.readers.options import ReadOptions

@@ -19,13 +19,7 @@ from indexer.log import get_logger
 from indexer.pipeline.next_generation import building, complete_switch, remove_generation
 from indexer.pipeline.run import Pipeline
 from indexer.protocols import Progress
-from indexer.runs.enrich import (
-    Enricher,
-    EnrichReport,
-    Pace,
-    Watcher,
-    must_be_elastic,
-)
+from indexer.runs.enrich import Enricher, EnrichReport, Pace, Watcher, must_be_elastic
 from indexer.runs.index import check_live, recorded, undisturbed
 from indexer.settings import Settings
 

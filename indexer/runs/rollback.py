@@ -111,10 +111,7 @@ class Rollback:
         start = time.perf_counter()
         report = RollbackReport()
         name = self._name
-        with (
-            self._catalog.lock(retraining(name), OWNER) as lock,
-            self._catalog.lock(name, OWNER),
-        ):
+        with self._catalog.lock(retraining(name), OWNER) as lock, self._catalog.lock(name, OWNER):
             complete(self._generations, self._catalog, name)
             self._catalog.interrupted_runs(name)
             self._check_no_other_work()

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from indexer.engines.base import (
-    Engine,
-    Filter,
-    SearchRequest,
-    WordQuery,
-)
+from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
 from indexer.search.query import only_excluding, parse_words
 from indexer.search.results import Facet, Mode
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from indexer.engines.base import (
-    Ranking,
-)
+from indexer.engines.base import Ranking
 
 FUSION_CONSTANT = 60  # Cormack et al. 2009; the value every engine ships
 Found = tuple[str, float, dict[str, int]]  # id, score, ranks

@@ -7,12 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
-from indexer.engines.base import (
-    Clause,
-    Filter,
-    Operator,
-    WordQuery,
-)
+from indexer.engines.base import Clause, Filter, Operator, WordQuery
 from indexer.errors import QueryError
 from indexer.records import MetaValue
 from indexer.text.languages import english

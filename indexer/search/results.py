@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from indexer.engines.base import (
-    Clause,
-    Fragment,
-)
+from indexer.engines.base import Clause, Fragment
 from indexer.records import StoredDocument
 
 Mode = Literal["words", "meaning", "both"]

@@ -12,13 +12,7 @@ from itertools import chain
 from typing import get_args
 
 from indexer.common import batches
-from indexer.engines.base import (
-    Engine,
-    Filter,
-    SearchAnswer,
-    SearchRequest,
-    WordQuery,
-)
+from indexer.engines.base import Engine, Filter, SearchAnswer, SearchRequest, WordQuery
 from indexer.errors import QueryError
 from indexer.protocols import Encoder
 from indexer.records import Vector

@@ -14,16 +14,7 @@ from indexer.search.trends import Order, ordered
 from indexer.web import schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import JSON, documented
-from indexer.web.params import (
-    MAX_COUNT,
-    Filters,
-    Id,
-    Limit,
-    Mode,
-    Names,
-    Offset,
-    Words,
-)
+from indexer.web.params import MAX_COUNT, Filters, Id, Limit, Mode, Names, Offset, Words
 from indexer.web.shared import Shared
 
 router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503))
@@ -168,10 +159,7 @@ def topic_map(served: Shared, reader: Reader) -> dict[str, Any]:
 
 @router.get("/topics/{id}", response_model=schemas.TopicDetails)
 def topic(
-    served: Shared,
-    reader: Reader,
-    name: TopicPath,
-    documents: Annotated[int, Query(ge=0, le=MAX_COUNT)] = 5,
+    served: Shared, reader: Reader, name: TopicPath, documents: Annotated[int, Query(ge=0, le=MAX_COUNT)] = 5
 ) -> dict[str, Any]:
     """Show a topic: phrases, significant keyphrases, documents, history, near topics."""
     details = served.collection.topic(name, documents=documents)

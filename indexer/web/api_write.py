@@ -16,12 +16,7 @@ from indexer.export import serialize
 from indexer.web import schemas, task_work
 from indexer.web.api_read import TopicPath
 from indexer.web.auth import Admin, Reader, Writer
-from indexer.web.errors import (
-    JSON,
-    ONE_FILE,
-    Refusal,
-    documented,
-)
+from indexer.web.errors import JSON, ONE_FILE, Refusal, documented
 from indexer.web.shared import Served, Shared
 from indexer.web.tasks import Task
 

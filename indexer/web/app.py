@@ -17,14 +17,7 @@ from starlette.exceptions import HTTPException
 
 from indexer.errors import IndexerError
 from indexer.log import get_logger
-from indexer.web import (
-    api_read,
-    api_status,
-    api_write,
-    downloads,
-    errors,
-    task_work,
-)
+from indexer.web import api_read, api_status, api_write, downloads, errors, task_work
 from indexer.web.api_keys import Keys
 from indexer.web.auth import Access
 from indexer.web.middleware import Guard

@@ -11,14 +11,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 
 from indexer.export import serialize
-from indexer.export.tables import (
-    TOPIC_COLUMNS,
-    WRITERS,
-    Row,
-    hit_columns,
-    hit_rows,
-    topic_rows,
-)
+from indexer.export.tables import TOPIC_COLUMNS, WRITERS, Row, hit_columns, hit_rows, topic_rows
 from indexer.search.results import Mode
 from indexer.web.auth import Reader
 from indexer.web.errors import documented

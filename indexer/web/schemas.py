@@ -302,8 +302,7 @@ class NewDocument(Taken):
     """A document to be indexed. With the id of one that is there, it replaces that."""
 
     id: Annotated[
-        str,
-        Field(min_length=1, max_length=512, description="Printable; without one, made of the text."),
+        str, Field(min_length=1, max_length=512, description="Printable; without one, made of the text.")
     ] = ""
     title: Annotated[str, Field(max_length=10_000)] = ""
     text: Annotated[str, Field(min_length=1)]

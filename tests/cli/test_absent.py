@@ -13,12 +13,7 @@ import pytest
 from small_parts import WideHashEncoder
 
 from indexer.keyphrases.absent import ABSENT_CLUES
-from indexer.keyphrases.ranker import (
-    CLUES,
-    DualEncoder,
-    Ranker,
-    Vocabulary,
-)
+from indexer.keyphrases.ranker import CLUES, DualEncoder, Ranker, Vocabulary
 from tests.cli.conftest import invoked, made, written
 
 DIMS = WideHashEncoder.dims

@@ -194,10 +194,7 @@ def test_status_says_who_retrains(run, home, tmp_path, corpus, write):
     from indexer.collection import Collection
 
     run("index", write(tmp_path / "a.jsonl", corpus()), "--topics", "3", home=home)
-    with (
-        Collection.open(home=home) as collection,
-        collection.catalog.lock("main@retrain", "indexer retrain"),
-    ):
+    with Collection.open(home=home) as collection, collection.catalog.lock("main@retrain", "indexer retrain"):
         assert "retraining indexer retrain (pid" in " ".join(run("status", home=home).stdout.split())
 
 

@@ -112,10 +112,7 @@ def test_info_counts(engine):
     engine.store([document("a"), document("b")])
     engine.store([document("c")])
     engine.write_mined(
-        [
-            mined("a", mentions=(mention("a", "x"), mention("a", "y"))),
-            mined("b", topics=(("t-000001", 0.5),)),
-        ]
+        [mined("a", mentions=(mention("a", "x"), mention("a", "y"))), mined("b", topics=(("t-000001", 0.5),))]
     )
     engine.write_phrases([phrase("x")])
     engine.write_topics([topic("t-000001")])

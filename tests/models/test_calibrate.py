@@ -97,10 +97,7 @@ def test_torch_is_tried_only_where_it_may_win(monkeypatch):
 
 def test_keyphrase_points_by_hand():
     sample = CalibrationSample(
-        windows=[Window("")],
-        documents=[0],
-        phrases=[["heat pump", "house", "roof"]],
-        titled=[{"heat pump"}],
+        windows=[Window("")], documents=[0], phrases=[["heat pump", "house", "roof"]], titled=[{"heat pump"}]
     )
     # Scores, cosine + attention / highest attention: 0 + 0.5, 1 + 0, 0 + 1/4: before one of two others.
     one = encoding([1, 0], [[0, 1], [1, 0], [0, 1]], [2, 0, 1])

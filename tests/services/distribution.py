@@ -35,10 +35,7 @@ class Version:
         return self.number.split(".")[0]
 
 
-VERSIONS = {
-    "8.19": Version("8.19.9", 17, 24),
-    "9.2": Version("9.2.4", 21, 25),
-}
+VERSIONS = {"8.19": Version("8.19.9", 17, 24), "9.2": Version("9.2.4", 21, 25)}
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,8 @@ from indexer.records import Document
 from indexer.text import Preparer
 from indexer.text.pool import without_torch
 from tools.tagger.__main__ import main
-from tools.tagger.model import (
-    TaggerConfig,
-    evaluate,
-    new_pipeline,
-    train,
-)
-from tools.tagger.treebank import (
-    Word,
-    example,
-    passages,
-    read_conllu,
-    rewrite,
-)
+from tools.tagger.model import TaggerConfig, evaluate, new_pipeline, train
+from tools.tagger.treebank import Word, example, passages, read_conllu, rewrite
 from tools.tagger.vectors import word_vectors
 
 CONLLU = """\

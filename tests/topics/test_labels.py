@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.topics.labels import (
-    LabelMaker,
-    PhraseCount,
-    best_surface,
-    label_of,
-)
+from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of
 
 
 def axis(i):

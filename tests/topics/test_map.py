@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from indexer.records import Topic
-from indexer.topics.map import (
-    GAP,
-    HIGH,
-    NARROW,
-    TALL,
-    aligned,
-    axes,
-    topic_map,
-)
+from indexer.topics.map import GAP, HIGH, NARROW, TALL, aligned, axes, topic_map
 
 
 def made(points, sizes=None, first=1):

@@ -3,14 +3,7 @@ import pytest
 
 from indexer.common import unit
 from indexer.topics.models.base import TopicFit
-from indexer.topics.models.pntm import (
-    NEGATIVES,
-    ORTHOGONALITY,
-    SHARPNESS,
-    fit,
-    learned,
-    reconstruct,
-)
+from indexer.topics.models.pntm import NEGATIVES, ORTHOGONALITY, SHARPNESS, fit, learned, reconstruct
 from tests.topics.test_clusters import made_sample
 
 

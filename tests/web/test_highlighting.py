@@ -8,14 +8,7 @@ import pytest
 from indexer.records import Keyphrase, MentionRow, Place
 from indexer.search.timeline import Period, Timeline
 from indexer.web.pages.charts import bars, rounded_up, shares, shortened, spark
-from indexer.web.pages.highlighting import (
-    Span,
-    TextSpan,
-    highlighted,
-    in_context,
-    phrases_of,
-    text_spans,
-)
+from indexer.web.pages.highlighting import Span, TextSpan, highlighted, in_context, phrases_of, text_spans
 from indexer.web.pages.rendering import Address
 
 

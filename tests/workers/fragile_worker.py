@@ -24,13 +24,7 @@ from small_parts import PlainPreparer, WideHashEncoder
 from indexer.catalog import Catalog
 from indexer.settings import load_settings
 from models.registry import Registry
-from workers import (
-    maintenance,
-    messages,
-    process,
-    retry,
-    supervisor,
-)
+from workers import maintenance, messages, process, retry, supervisor
 from workers.metrics import serve_metrics
 from workers.queues import QUEUES, processes
 

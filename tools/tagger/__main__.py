@@ -8,13 +8,7 @@ from pathlib import Path
 import click
 
 from tools.tagger.disk import save
-from tools.tagger.model import (
-    TaggerConfig,
-    evaluate,
-    new_pipeline,
-    train,
-    whole_passages,
-)
+from tools.tagger.model import TaggerConfig, evaluate, new_pipeline, train, whole_passages
 from tools.tagger.treebank import read_conllu
 from tools.tagger.vectors import read_raw, word_vectors
 

@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import LossDiverged, NotEnoughData
-from tools.tagger.treebank import (
-    TaggedSentence,
-    example,
-    passages,
-    rewrite,
-)
+from tools.tagger.treebank import TaggedSentence, example, passages, rewrite
 
 PIPELINE_NAME = "ewt_tagger"
 PIPELINE_VERSION = "1.0.0"

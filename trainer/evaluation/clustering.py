@@ -131,7 +131,4 @@ def agreement(labels: Clusters, found: Clusters) -> float:
 def scored(labels: Clusters, clusterings: Iterable[Clusters]) -> dict[str, Figure]:
     """``acc`` and ``nmi`` over several clusterings, one per seed."""
     pairs = [(accuracy(labels, found), agreement(labels, found)) for found in clusterings]
-    return {
-        "acc": repeated([acc for acc, _ in pairs]),
-        "nmi": repeated([nmi for _, nmi in pairs]),
-    }
+    return {"acc": repeated([acc for acc, _ in pairs]), "nmi": repeated([nmi for _, nmi in pairs])}

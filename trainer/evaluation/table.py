@@ -54,11 +54,7 @@ def bootstrapped(values: Sequence[float], *, resamples: int = RESAMPLES, seed: i
 
 
 def resampled(
-    size: int,
-    measure: Callable[[NDArray[np.intp]], float],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    size: int, measure: Callable[[NDArray[np.intp]], float], *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Figure:
     """The bootstrap of a figure that is measured on `size` rows: `measure` gets int [size], the rows to measure it on."""
     random = np.random.default_rng(seed)

@@ -72,11 +72,7 @@ def number_of_labels(path: Path) -> int:
 
 
 def _clusterings(
-    texts: Sequence[str],
-    number: int,
-    encoders: Sequence[Encoder],
-    seeds: Sequence[int],
-    progress: Progress,
+    texts: Sequence[str], number: int, encoders: Sequence[Encoder], seeds: Sequence[int], progress: Progress
 ) -> Iterator[Clusters]:
     """K-means on the vectors of each encoder, once for each seed."""
     for encoder in encoders:

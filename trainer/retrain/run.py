@@ -26,12 +26,7 @@ from indexer.errors import TRAINING, CatalogError, IndexerError, QueryError, Tra
 from indexer.export.formatting import count
 from indexer.log import get_logger
 from indexer.pipeline.drift_check import measure
-from indexer.pipeline.next_generation import (
-    NextGeneration,
-    as_in,
-    building,
-    complete,
-)
+from indexer.pipeline.next_generation import NextGeneration, as_in, building, complete
 from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Paused, Progress, no_progress
 from indexer.runs.bundle_files import packed

@@ -24,12 +24,7 @@ from indexer.keyphrases.absent import (
     recombined,
     vocabulary,
 )
-from indexer.keyphrases.ranker import (
-    Recombined,
-    Vocabulary,
-    present_clues,
-    stems_of,
-)
+from indexer.keyphrases.ranker import Recombined, Vocabulary, present_clues, stems_of
 from indexer.pipeline.steps import mined
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Encoder, Progress

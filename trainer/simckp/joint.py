@@ -25,13 +25,7 @@ from indexer.text import stemmed
 from models.bundle import Bundle, Pooling, write_bundle
 from models.pooling import touched
 from models.tokens import TokenizerFile
-from models.torch.generator import (
-    BETWEEN,
-    FAMILY,
-    MAX_SEQUENCE_LENGTH,
-    MAX_TEXT_LENGTH,
-    load_bart,
-)
+from models.torch.generator import BETWEEN, FAMILY, MAX_SEQUENCE_LENGTH, MAX_TEXT_LENGTH, load_bart
 from trainer.base.losses import span_contrast
 from trainer.simckp.data import KeyphraseDocument
 

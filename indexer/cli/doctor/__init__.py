@@ -10,12 +10,7 @@ import click
 
 from indexer.cli.app import App, command, is_there, json_option, pass_app
 from indexer.cli.doctor.checks import Check, Found
-from indexer.cli.output import (
-    pad,
-    print_json,
-    say,
-    table,
-)
+from indexer.cli.output import pad, print_json, say, table
 from indexer.export.formatting import clean, count
 
 if TYPE_CHECKING:

@@ -247,10 +247,7 @@ class ElasticEngine:
         for some in batches(rows.usable(phrase_ids), MAX_TERMS):
             counting = {"terms": {"field": "phrase_ids", "include": some, "size": len(some)}}
             answer = self._cluster.search(
-                index=self.names.documents,
-                size=0,
-                aggs={"counts": counting},
-                track_total_hits=False,
+                index=self.names.documents, size=0, aggs={"counts": counting}, track_total_hits=False
             )
             buckets = answer["aggregations"]["counts"]["buckets"]
             counts |= {bucket["key"]: int(bucket["doc_count"]) for bucket in buckets}

@@ -15,11 +15,7 @@ Query = dict[str, Any]
 TITLE_WEIGHT = 3  # a word in the title counts three times
 ABSENT = "keyphrases_absent.words"
 MAX_EXPANSIONS = 1_000  # words that a prefix may match
-OURS = {
-    "topic": "topics",
-    "keyphrase": "keyphrase_keys",
-    "absent_keyphrase": "keyphrases_absent.key",
-}
+OURS = {"topic": "topics", "keyphrase": "keyphrase_keys", "absent_keyphrase": "keyphrases_absent.key"}
 
 NOTHING: Query = {"match_none": {}}
 

@@ -40,10 +40,7 @@ DEEPEST = 10_000  # hits of one search, and candidates of one vector search: lim
 CANDIDATES = 200  # minimum candidates of a vector search per shard
 # Candidates that are scored again in full precision, relative to the limit.
 OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
-SPELLING = {
-    "keyphrase": "keyphrases",
-    "absent_keyphrase": "keyphrases_absent",
-}  # facet ► field as spelled
+SPELLING = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► field as spelled
 MAX_TOPICS = 1_000  # of a part; one answer holds at most 65,536 numbers
 MIN_SIGNIFICANT = 100  # minimum number of significant keyphrases to request
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing after them
@@ -271,12 +268,7 @@ def near_rows(
 
 
 def nearest_mentions(
-    cluster: Cluster,
-    names: Names,
-    vector: Vector,
-    limit: int,
-    filters: Sequence[Filter],
-    state: IndexState,
+    cluster: Cluster, names: Names, vector: Vector, limit: int, filters: Sequence[Filter], state: IndexState
 ) -> list[tuple[MentionRow, float]]:
     """Return mention rows by cosine. Filters on user fields apply directly, those on topics and keyphrases by the ids of
     their documents."""

@@ -152,10 +152,7 @@ class UserDocuments:
         """Return the state up to which all writes are visible after the next refresh."""
         cluster = self.index.cluster
         answer = cluster.ask(
-            cluster.client.indices.stats,
-            index=self.index.name,
-            metric=["docs", "indexing"],
-            level="shards",
+            cluster.client.indices.stats, index=self.index.name, metric=["docs", "indexing"], level="shards"
         )
         about = answer["indices"][self.index.name]
         numbers = {

@@ -318,12 +318,9 @@ def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[st
     having = {"exists": {"field": "topics"}}
     hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
     fresh.must(
-        (
-            Action("update", names.documents, hit["_id"], {"topic_labels": requested})
-            for hit in hits
-            if (requested := rows.label_list(hit["_source"]["topics"], labels))
-            != hit["_source"]["topic_labels"]
-        ),
+        Action("update", names.documents, hit["_id"], {"topic_labels": requested})
+        for hit in hits
+        if (requested := rows.label_list(hit["_source"]["topics"], labels)) != hit["_source"]["topic_labels"]
     )
 
 

@@ -212,14 +212,7 @@ def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: 
     connection.executemany(
         "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (
-                t.id,
-                t.label,
-                _json(t.phrases),
-                t.size,
-                t.centroid.astype("<f4").tobytes(),
-                int(t.label_locked),
-            )
+            (t.id, t.label, _json(t.phrases), t.size, t.centroid.astype("<f4").tobytes(), int(t.label_locked))
             for t in topics
         ],
     )
@@ -352,8 +345,7 @@ def mentions_by_slot(
     """Return the mention rows of (document row, position) pairs, in this order."""
     found = [
         connection.execute(
-            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.mention = ?",
-            (doc << MENTION_BITS | at,),
+            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.mention = ?", (doc << MENTION_BITS | at,)
         ).fetchone()
         for doc, at in owners
     ]

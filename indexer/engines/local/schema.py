@@ -136,8 +136,7 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str
         )
     if version > VERSION:
         raise MappingMismatch(
-            f"{file} has format {version}; this version reads up to {VERSION}.",
-            hint=UPGRADE,
+            f"{file} has format {version}; this version reads up to {VERSION}.", hint=UPGRADE
         )
     (stored,) = connection.execute("SELECT value FROM state WHERE key = 'dims'").fetchone()
     if stored != dims:

@@ -15,12 +15,7 @@ from indexer.web import task_work
 from indexer.web.auth import FormWriter, Reader, Writer
 from indexer.web.errors import Refusal, hint_of
 from indexer.web.pages.confirmation import confirm
-from indexer.web.pages.highlighting import (
-    highlighted,
-    in_context,
-    phrases_of,
-    text_spans,
-)
+from indexer.web.pages.highlighting import highlighted, in_context, phrases_of, text_spans
 from indexer.web.pages.operations import to_task
 from indexer.web.pages.rendering import link, page
 from indexer.web.shared import Served, Shared
@@ -91,10 +86,7 @@ def ask_to_delete(
 
 @router.post("/document/delete")
 def delete(
-    request: Request,
-    served: Shared,
-    writer: FormWriter,
-    id: Annotated[str, Form(max_length=512)] = "",
+    request: Request, served: Shared, writer: FormWriter, id: Annotated[str, Form(max_length=512)] = ""
 ) -> RedirectResponse:
     """Take a document out."""
     return to_task(task_work.delete(served, id))

@@ -13,12 +13,7 @@ from indexer.export.formatting import count
 from indexer.readers.registry import FORMATS
 from indexer.web import task_work
 from indexer.web.api_write import shown
-from indexer.web.auth import (
-    FormWriter,
-    Reader,
-    Visitor,
-    Writer,
-)
+from indexer.web.auth import FormWriter, Reader, Visitor, Writer
 from indexer.web.errors import ONE_FILE, Refusal
 from indexer.web.pages.activity import current_activity
 from indexer.web.pages.confirmation import confirm

@@ -14,15 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from indexer.export.formatting import (
-    clean,
-    count,
-    duration,
-    growth,
-    moment,
-    percent,
-    size,
-)
+from indexer.export.formatting import clean, count, duration, growth, moment, percent, size
 from indexer.export.tables import KINDS
 from indexer.web.auth import COOKIE, Visitor, new_cookie
 from indexer.web.pages.charts import spark

@@ -17,12 +17,7 @@ from indexer.search.trends import Order, Trends, ordered
 from indexer.topics.history import TopicHistory
 from indexer.topics.map import Spot
 from indexer.web import task_work
-from indexer.web.auth import (
-    FormWriter,
-    Reader,
-    Visitor,
-    Writer,
-)
+from indexer.web.auth import FormWriter, Reader, Visitor, Writer
 from indexer.web.errors import hint_of
 from indexer.web.pages.activity import current_activity
 from indexer.web.pages.charts import FEW, Bar, shares

@@ -23,12 +23,7 @@ from indexer.engines.local import LocalEngine
 from indexer.pipeline.run import Pipeline
 from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import no_progress
-from indexer.runs.enrich import (
-    ROUNDS,
-    Enricher,
-    EnrichReport,
-    Pace,
-)
+from indexer.runs.enrich import ROUNDS, Enricher, EnrichReport, Pace
 
 
 def meanwhile(stub: Stub, id_: str, change: Callable[[], None], times: int = 1) -> list[str]:

@@ -40,10 +40,7 @@ def test_a_write_block_a_red_index_and_a_full_disk_are_named(stub, cluster):
         [settings(read_only_allow_delete="true"), health("red"), disk("red", "1 node is full")]
     )
     assert found(cluster) == [
-        (
-            "indexer-main-documents-000001 takes no writes: index.blocks.read_only_allow_delete is set",
-            True,
-        ),
+        ("indexer-main-documents-000001 takes no writes: index.blocks.read_only_allow_delete is set", True),
         ("parts of the collection are not there: its health is red", True),
         ("1 node is full", True),
     ]

@@ -5,12 +5,7 @@ from safetensors.numpy import save_file
 
 from models.bundle import ADAPTER, read_bundle, write_bundle
 from models.torch.network import Network
-from trainer.base.adapters import (
-    adapter_of,
-    add_lora,
-    in_eight_bits,
-    only_layers,
-)
+from trainer.base.adapters import adapter_of, add_lora, in_eight_bits, only_layers
 
 pytestmark = pytest.mark.xdist_group("transformers")  # one process alone imports that library
 

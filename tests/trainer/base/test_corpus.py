@@ -6,13 +6,7 @@ import pytest
 
 from indexer.errors import InputError, NotEnoughData
 from indexer.records import Document
-from trainer.base.corpus import (
-    FoundPhrases,
-    Mined,
-    found_in,
-    given_mentions,
-    mine,
-)
+from trainer.base.corpus import FoundPhrases, Mined, found_in, given_mentions, mine
 
 
 def test_mentions_come_back_with_their_sentence(tmp_path):
