@@ -158,9 +158,9 @@ class Settings(BaseSettings):
         "have 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit",
     )
     vector_index: VectorIndex = _setting(
-        "int8_hnsw",
+        "auto",
         "For Elasticsearch: how vectors of a new collection are searched.",
-        "be one of int8_hnsw, bbq_hnsw and int8_flat",
+        "be one of auto, int8_flat, int8_hnsw and bbq_hnsw",
     )
     language: Annotated[str, _matching("|".join(LANGUAGES))] = _setting(
         "english",

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 from indexer.errors import SettingsError
 
 KINDS = ("documents", "mentions", "phrases", "topics", "changes")
-SCHEMA = 2  # in `_meta` of every index; raise it when a field changes
+SCHEMA = 3  # in `_meta` of every index; raise it when a field changes
 
-VectorIndex = Literal["int8_hnsw", "bbq_hnsw", "int8_flat"]
+VectorIndex = Literal["auto", "int8_flat", "int8_hnsw", "bbq_hnsw"]
 # Analyzers that Elasticsearch comes with; "plain" only splits into words and lowers the case.
 LANGUAGES = (
     *(
@@ -36,12 +36,7 @@ MIN_DIMS_BBQ = 64
 
 
 def load_mapping(
-    kind: str,
-    dims: int,
-    *,
-    bundle: str = "",
-    vector_index: VectorIndex = "int8_hnsw",
-    language: str = "english",
+    kind: str, dims: int, *, bundle: str = "", vector_index: VectorIndex = "auto", language: str = "english"
 ) -> dict[str, Any]:
     """The body that creates an index, ``{"settings": …, "mappings": …}``.
 
@@ -49,9 +44,7 @@ def load_mapping(
         kind: One of `KINDS`.
         dims: Length of the vectors. The files leave it out: the encoder decides it.
         bundle: Encoder that the vectors come from; noted in `_meta`.
-        vector_index: How vectors are searched. It is always written out, because the server's own default differs
-            between versions and licences.
-
+        vector_index: How vectors are searched; see `vector_field`.
         language: Of the texts: how words are brought to a common form. One of `LANGUAGES`.
 
     Raises:
@@ -60,21 +53,24 @@ def load_mapping(
     if kind not in KINDS:
         raise SettingsError(f"There is no mapping '{kind}'. Available: {', '.join(KINDS)}.")
     body: dict[str, Any] = json.loads(resources.files(__name__).joinpath(f"{kind}.json").read_text("utf-8"))
-    for field in body["mappings"]["properties"].values():
-        if field["type"] == "dense_vector":
-            field["dims"] = dims
-            if "index_options" in field:
-                field["index_options"] = _index_options(vector_index, dims)
+    properties = body["mappings"]["properties"]
+    if "vector" in properties:
+        properties["vector"] |= vector_field(vector_index, dims)
+    if "centroid" in properties:
+        properties["centroid"]["dims"] = dims
     if "analysis" in body["settings"]:
         _set_language(body, language)
     body["mappings"]["_meta"] |= {"dims": dims, "bundle": bundle, "vector_index": vector_index}
     return body
 
 
-def enrichment(dims: int, vector_index: VectorIndex = "int8_hnsw") -> dict[str, Any]:
-    """The object that `indexer enrich` adds to the mapping of a user's index."""
+def enrichment(dims: int, vector_index: VectorIndex = "auto") -> dict[str, Any]:
+    """The object that `indexer enrich` adds to the mapping of a user's index; its vectors are full numbers."""
     word = {"type": "keyword", "ignore_above": 1024}
     kept = {"type": "keyword", "index": False, "doc_values": False}
+    _check_vector_index(vector_index, dims)
+    index_type = "int8_hnsw" if vector_index == "auto" else vector_index
+    options = {"type": index_type} | (GRAPH if index_type.endswith("_hnsw") else {})
     vector = {
         "type": "dense_vector",
         "element_type": "float",
@@ -89,7 +85,7 @@ def enrichment(dims: int, vector_index: VectorIndex = "int8_hnsw") -> dict[str, 
             "topic_labels": word,
             "keyphrases": word,
             "keyphrases_absent": word,
-            "vector": vector | {"index_options": _index_options(vector_index, dims)},
+            "vector": vector | {"index_options": options},
             "hash": kept,
             "bundle": {"type": "keyword"},
             "run": {"type": "keyword"},
@@ -108,14 +104,32 @@ def _set_language(body: dict[str, Any], language: str) -> None:
     body["mappings"]["_meta"]["language"] = language
 
 
-def _index_options(vector_index: str, dims: int) -> dict[str, Any]:
-    if vector_index not in get_args(VectorIndex):
-        raise SettingsError(
-            f"The vector index is '{vector_index}'; it must be one of {', '.join(get_args(VectorIndex))}."
-        )
+def vector_field(vector_index: str, dims: int) -> dict[str, Any]:
+    """The vector field of an index: always written out, because the server's own default differs between versions.
+
+    ``int8_*`` are bytes, quantized before they are sent; ``flat`` compares with every row, ``hnsw`` follows a graph.
+    ``auto`` begins as ``int8_flat``, which costs next to nothing to write and misses nothing; the engine turns an index
+    with many rows into a graph. ``bbq_hnsw`` keeps full numbers beside bits.
+    """
+    _check_vector_index(vector_index, dims)
+    kinds = {"int8_hnsw": ("byte", "hnsw"), "bbq_hnsw": ("float", "bbq_hnsw")}
+    element, kind = kinds.get(vector_index, ("byte", "flat"))
+    options = {"type": kind} | (GRAPH if kind != "flat" else {})
+    return {
+        "dims": dims,
+        "element_type": element,
+        "similarity": "cosine",
+        "index": True,
+        "index_options": options,
+    }
+
+
+def _check_vector_index(vector_index: str, dims: int) -> None:
+    known = get_args(VectorIndex)
+    if vector_index not in known:
+        raise SettingsError(f"The vector index is '{vector_index}'; it must be one of {', '.join(known)}.")
     if vector_index == "bbq_hnsw" and dims < MIN_DIMS_BBQ:
         raise SettingsError(
             f"bbq_hnsw needs vectors of at least {MIN_DIMS_BBQ} numbers; these have {dims}.",
             hint="Use int8_hnsw.",
         )
-    return {"type": vector_index} | (GRAPH if vector_index.endswith("_hnsw") else {})

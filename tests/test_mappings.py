@@ -46,9 +46,11 @@ def test_every_field_is_described_under_its_index(kind):
 @pytest.mark.parametrize("vector_index", get_args(VectorIndex))
 def test_vectors_have_a_length_and_never_the_servers_own_index(kind, vector_index):
     vector = load_mapping(kind, 384, vector_index=vector_index)["mappings"]["properties"]["vector"]
-    assert vector["dims"] == 384
-    assert vector["index_options"]["type"] == vector_index
-    assert ("m" in vector["index_options"]) == (vector_index != "int8_flat")
+    element, kind = {"int8_hnsw": ("byte", "hnsw"), "bbq_hnsw": ("float", "bbq_hnsw")}.get(
+        vector_index, ("byte", "flat")
+    )
+    assert (vector["dims"], vector["element_type"], vector["index_options"]["type"]) == (384, element, kind)
+    assert ("m" in vector["index_options"]) == (kind != "flat")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_a_call_does_not_change_the_next():
         ({"kind": "phrases", "dims": 8, "vector_index": "bbq_hnsw"}, "at least 64 numbers; these have 8"),
         (
             {"kind": "phrases", "dims": 8, "vector_index": "bbq_disk"},
-            "must be one of int8_hnsw, bbq_hnsw, int8_flat",
+            "must be one of auto, int8_flat, int8_hnsw, bbq_hnsw",
         ),
     ],
 )

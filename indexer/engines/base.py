@@ -314,10 +314,12 @@ class Engine(Protocol):
         ...
 
     def changed_phrases(self) -> Iterator[str]:
-        """Iterate over phrases whose mention rows (or their topic or choice) changed since their phrase row was written.
+        """Iterate over phrases that have lost a mention row since their phrase row was written.
 
-        Every write to mention rows marks their phrases as changed. `write_phrases` and `delete_phrases` clear the mark,
-        unless the phrase was marked again after this object read its mentions (`mentions_by_phrase`).
+        Those are phrases of documents that were deleted, replaced, or mined again without them. Phrases that a document
+        has now are known from its rows, and an engine need not list them; it may list more than it must. `write_phrases`
+        and `delete_phrases` clear the mark, unless the phrase was marked again after this object read its mentions
+        (`mentions_by_phrase`).
         """
         ...
 

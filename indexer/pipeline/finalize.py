@@ -7,7 +7,7 @@ chunks, phrases as a stream. After a kill at any point, the next run does the un
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -82,11 +82,12 @@ class Finisher:
                 return False
         documents = self._documents(again=new)
         self.finished = self.catalog.count(self.ledger)["mined"]
+        touched: set[str] = set()
         with timed("assign"):
-            self._assign(live, documents)
+            self._assign(live, documents, touched)
         with timed("consolidate"):
-            labels = self._consolidate(live if new else None)
-        topics = self._write_topics(live, labels, rename=new)
+            leading = self._consolidate_all(live) if new else self._consolidate(touched)
+        topics = self._write_topics(live, leading, rename=new)
         if new:
             self.install(live, topics)
         else:
@@ -123,16 +124,17 @@ class Finisher:
         if named is None:
             return None
         documents = self._documents(again=True)
-        self._assign(named, documents)
-        self._write_topics(named, self._consolidate(named), rename=True)
+        self._assign(named, documents, set())
+        self._write_topics(named, self._consolidate_all(named), rename=True)
         self._mark_done(documents, named)
         return named
 
     def follow(self, named: NamedFit) -> None:
         """Assign the documents that were mined since `found`."""
         documents = self._documents(again=False)
-        self._assign(named, documents)
-        self._consolidate(None)
+        touched: set[str] = set()
+        self._assign(named, documents, touched)
+        self._consolidate(touched)
         self._write_topics(named, {}, rename=False)
         self._mark_done(documents, named)
 
@@ -168,9 +170,13 @@ class Finisher:
             live.fitted or live.run,
         )
         save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
-        self._assign(merged, documents)
-        self._consolidate(None)
+        for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
+            self.catalog.mark(self.ledger, some, state="mined")
+        touched: set[str] = set()
+        self._assign(merged, documents, touched)
+        self._consolidate(touched)
         self.install(merged, self._write_topics(merged, {}, rename=False))
+        self._mark_done(documents, merged)
         return len(documents)
 
     def _documents(self, *, again: bool) -> list[str]:
@@ -184,16 +190,21 @@ class Finisher:
 
     # -- documents ------------------------------------------------------------------------------------------
 
-    def _assign(self, named: NamedFit, ids: Sequence[str]) -> None:
-        """Give documents and their mentions their topics, and choose their final keyphrases."""
+    def _assign(self, named: NamedFit, ids: Sequence[str], touched: set[str]) -> None:
+        """Give documents and their mentions their topics, and choose their final keyphrases.
+
+        Args:
+            touched: The phrases of these documents are added to it.
+        """
         total = self.engine.info().documents
         absent = self._absent_finder() if ids else None
         done = self.without_topic = 0
         self._progress("assign", 0, len(ids))
         for some in batches(ids, CHUNK):
             mined = list(mined_documents(self.engine, some))
-            phrases = list({row.phrase_id for _, rows in mined for row in rows})
-            frequencies = self.engine.document_frequencies(phrases)
+            phrases = {row.phrase_id for _, rows in mined for row in rows}
+            touched |= phrases
+            frequencies = self.engine.document_frequencies(list(phrases))
             self.catalog.check_locks()
             self.engine.refine(
                 [self._refinement(named, stored, rows, frequencies, total, absent) for stored, rows in mined]
@@ -236,15 +247,31 @@ class Finisher:
 
     # -- phrases and topics ---------------------------------------------------------------------------------
 
-    def _consolidate(self, new: NamedFit | None) -> dict[str, tuple[str, ...]]:
-        """Write the phrase rows whose mentions changed (all with a new fit); leading phrases with a new fit."""
-        maker = LabelMaker(self._centroids(new), self._sizes()) if new else None  # names with a new fit only
-        changed = None if new else list(self.engine.changed_phrases())
-        total = None if changed is None else len(changed)
-        rows: list[PhraseRow] = []
+    def _consolidate_all(self, fit: NamedFit) -> dict[str, tuple[str, ...]]:
+        """Write all phrase rows; returns the leading phrases of each topic of a new fit."""
+        maker = LabelMaker(self._centroids(fit), self._sizes())
+        self._write_phrases(self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE), [], None, maker)
+        return maker.leading()
+
+    def _consolidate(self, touched: set[str]) -> dict[str, tuple[str, ...]]:
+        """Write the phrase rows of these phrases, and of those that have lost a mention; no topic gets new phrases."""
+        changed = sorted(touched.union(self.engine.changed_phrases()))
         gone: list[str] = []
+        self._write_phrases(self._mentions_of(changed, gone), gone, len(changed), None)
+        return {}
+
+    def _write_phrases(
+        self, groups: Iterable[list[MentionRow]], gone: list[str], total: int | None, maker: LabelMaker | None
+    ) -> None:
+        """Write the row of each group of mentions of one phrase, or delete it where it has none.
+
+        Args:
+            gone: Phrases whose rows are to be deleted; the iterator of groups may add to it.
+            maker: Counts the phrases of topics, where these get labels.
+        """
+        rows: list[PhraseRow] = []
         done = 0
-        for done, mentions in enumerate(self._mentions_of(changed, gone), 1):
+        for done, mentions in enumerate(groups, 1):
             row = phrase_row(mentions)
             if row.documents >= 2 or any(m.keyphrase for m in mentions):
                 rows.append(row)
@@ -257,13 +284,9 @@ class Finisher:
                 self._progress("consolidate", done, total)
         self._flush(rows, gone)
         self._progress("consolidate", done if total is None else total, total)
-        return maker.leading() if maker else {}
 
-    def _mentions_of(self, phrases: list[str] | None, gone: list[str]) -> Iterator[list[MentionRow]]:
+    def _mentions_of(self, phrases: Sequence[str], gone: list[str]) -> Iterator[list[MentionRow]]:
         """Mentions by phrase; a requested phrase that occurs nowhere any more goes to `gone`."""
-        if phrases is None:
-            yield from self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE)
-            return
         for some in batches(phrases, PHRASE_CHUNK):
             missing = set(some)
             for mentions in self.engine.mentions_by_phrase(some, limit=VECTORS_PER_PHRASE):

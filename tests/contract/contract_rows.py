@@ -19,7 +19,7 @@ from indexer.records import (
 )
 
 DIMS = 8
-ROUNDING = 2e-3  # an engine may keep vectors in fewer bits
+ROUNDING = 5e-3  # an engine may keep vectors in fewer bits
 
 
 def axis(number: int) -> Vector:

@@ -23,8 +23,9 @@ from indexer.engines.base import (
 from indexer.engines.elastic import health, reading, rows, search, writing
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names, index_state, prepare
+from indexer.engines.elastic.indices import Names, crowded, grow_graph, index_state, prepare
 from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
+from indexer.engines.elastic.vectors import bad_vector
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.values import bindable, unencodable
 from indexer.errors import SearchError, WriteRefused
@@ -75,7 +76,7 @@ class ElasticEngine:
         dims: int,
         *,
         bundle: str = "",
-        vector_index: VectorIndex = "int8_hnsw",
+        vector_index: VectorIndex = "auto",
         language: str = "english",
         create: bool = True,
         names: Names | None = None,
@@ -94,7 +95,7 @@ class ElasticEngine:
         )
         self._fresh = Freshness(cluster)
         self._marks = ChangeMarks(cluster, self.names, self._fresh)
-        self._writer = Writer(cluster, self.names, dims, self._fresh)
+        self._writer = Writer(cluster, self.names, dims, self._fresh, self._state)
 
     # -- writing ---------------------------------------------------------------------------------------------
 
@@ -120,17 +121,19 @@ class ElasticEngine:
     def _write_phrases(self, batch: Mapping[str, PhraseRow]) -> None:
         for row in batch.values():
             texts = "\n".join([row.phrase_id, row.phrase, *row.surfaces, *row.topics])
-            reason = rows.bad_vector(row.vector, self.dims) or unencodable(texts)
+            reason = bad_vector(row.vector, self.dims) or unencodable(texts)
             if reason:
                 raise WriteRefused(f"Phrase {row.phrase_id} was refused: {reason}.")
+        field = self._state.vectors[self.names.phrases]
         self._fresh.must(
-            Action("index", self.names.phrases, id_, rows.of_phrase(row)) for id_, row in batch.items()
+            Action("index", self.names.phrases, id_, rows.of_phrase(row, field)) for id_, row in batch.items()
         )
         self._marks.clear(batch)
 
     def delete_phrases(self, ids: Iterable[str]) -> None:
         for batch in batches(ids, PHRASES_AT_ONCE):
-            self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in rows.usable(batch))
+            there = by_id(self._cluster, self.names.phrases, batch, [])
+            self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in there)
             self._marks.clear(rows.usable(batch))
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
@@ -141,11 +144,13 @@ class ElasticEngine:
         self._fresh.refresh(*self.names.all)
 
     def compact(self) -> None:
-        """Remove mentions that a killed writer has left. The server merges segments by itself."""
+        """Remove mentions that a killed writer has left, and give large indices a graph. The server merges by itself."""
         self._writer.sweep()
+        for alias in crowded(self._cluster, self._state):
+            grow_graph(self._cluster, alias, self.dims)
 
     def wasteful(self) -> bool:
-        return self._writer.has_lost_mentions()
+        return self._writer.has_lost_mentions() or bool(crowded(self._cluster, self._state))
 
     def superseded(self) -> bool:
         return index_state(self._cluster, self.names.documents) != self._state.indices[self.names.documents]

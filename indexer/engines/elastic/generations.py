@@ -43,7 +43,7 @@ class ElasticGenerations:
     connect: Callable[[], Cluster]
     prefix: str
     collection: str
-    vector_index: VectorIndex = "int8_hnsw"
+    vector_index: VectorIndex = "auto"
     language: str = "english"
 
     @cached_property

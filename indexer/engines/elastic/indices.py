@@ -10,11 +10,14 @@ from typing import Any
 from elasticsearch import BadRequestError
 
 from indexer.engines.elastic.cluster import Cluster, translated
+from indexer.engines.elastic.vectors import VectorField
 from indexer.errors import UPGRADE, MappingMismatch, NotFound, SearchError, Superseded
 from indexer.log import get_logger
-from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping
+from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping, vector_field
 
 FIRST = 1
+GRAPH_FROM = 500_000  # rows; comparing a vector with so many takes 60 to 90 ms (9.2, two cores)
+WITHOUT_NESTED = 3  # schema from which on documents have `main_topics`
 # Reasons of the server when a plugin of an analyzer is missing.
 MISSING = ("failed to find filter", "Unknown analyzer type", "Unknown char_filter type")
 NEXT = ".next"  # in the aliases of a generation that is being built; names of collections have no dots
@@ -89,12 +92,14 @@ class IndexState:
     """State of the aliases when the collection was opened.
 
     Attributes:
-        vector_index: Type of the vector index.
         indices: Alias ► index.
+        vectors: Alias ► its vector field.
+        nested: Documents have their topic weights as nested rows, as version 0.1.0 made them.
     """
 
-    vector_index: str
     indices: Mapping[str, str]
+    vectors: Mapping[str, VectorField]
+    nested: bool
 
     def same(self, alias: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the hits of a vector search if they are of the index that was opened.
@@ -148,8 +153,32 @@ def prepare(
                 hint="Index again: indexer index SOURCE creates missing indices.",
             )
         _check(names, kind, there[alias][1], dims, language)
-    searched = str(there[names.documents][1]["_meta"]["vector_index"])
-    return IndexState(searched, {alias: index for alias, (index, _) in there.items()})
+    return IndexState(
+        {alias: index for alias, (index, _) in there.items()},
+        {alias: VectorField.of_mapping(mapping) for alias, (_, mapping) in there.items()},
+        there[names.documents][1]["_meta"]["schema"] < WITHOUT_NESTED,
+    )
+
+
+def crowded(cluster: Cluster, state: IndexState) -> list[str]:
+    """Return the aliases of indices with so many rows that comparing a vector with each takes too long."""
+    growing = [alias for alias, field in state.vectors.items() if field.grows]
+    if not growing:
+        return []
+    counting = {"size": 0, "track_total_hits": GRAPH_FROM + 1}
+    answers = cluster.search_many([(alias, counting) for alias in growing])
+    return [
+        alias
+        for alias, answer in zip(growing, answers, strict=True)
+        if answer["hits"]["total"]["value"] > GRAPH_FROM
+    ]
+
+
+def grow_graph(cluster: Cluster, alias: str, dims: int) -> None:
+    """Have the server build a graph in the segments that it writes from now on, by merging the others too."""
+    field = {"type": "dense_vector", **vector_field("int8_hnsw", dims)}
+    cluster.ask(cluster.client.indices.put_mapping, index=alias, properties={"vector": field})
+    get_logger(__name__).info("vector_index_grows", index=alias, rows_from=GRAPH_FROM)
 
 
 def index_state(cluster: Cluster, alias: str) -> str:

@@ -14,17 +14,18 @@ from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, require, send
 from indexer.engines.elastic.cluster import Cluster, explained
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.rows import Choice, Row, to_vector, usable
+from indexer.engines.elastic.rows import Choice, Row, usable
+from indexer.engines.elastic.vectors import vector_of
 from indexer.errors import EngineUnavailable
 from indexer.records import MentionRow, Vector
 
 PAGE = 1_000
 IDS_AT_ONCE = 1_000
 DOCUMENTS_AT_ONCE = 250
+MAX_CHOICES = 20_000  # documents whose choices are remembered during a stream: about 100 MB
 MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 KEEP_ALIVE = "5m"  # of a point in time; every page renews it
-# Some servers leave vectors out of `_source`: they are always requested by field name.
-NEVER_IN_SOURCE = ["vector", "centroid"]
+VECTORS = ["vector", "centroid"]  # fields that are read only where they are requested
 
 
 class Freshness:
@@ -118,7 +119,7 @@ def _hits_by_id(cluster: Cluster, index: str, ids: Sequence[str], fields: Sequen
         index=index,
         ids=ids,
         source_includes=list(fields) if fields is not None else None,
-        source_excludes=NEVER_IN_SOURCE,
+        source_excludes=VECTORS,
     )
     for row in answer["docs"]:
         if row.get("error"):  # a shard is being moved, or the index was removed
@@ -134,7 +135,7 @@ def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str,
             index=index,
             query={"ids": {"values": some}},
             size=len(some),
-            source=False,
+            source=["vector"],
             fields=[{"field": "vector"}],
             track_total_hits=False,
         )
@@ -145,12 +146,6 @@ def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str,
     return found
 
 
-def vector_of(hit: Row, field: str = "vector") -> Vector | None:
-    """Return the requested vector of a hit."""
-    numbers = hit.get("fields", {}).get(field)
-    return to_vector(numbers) if numbers else None
-
-
 def stream(
     cluster: Cluster,
     index: str,
@@ -158,7 +153,7 @@ def stream(
     *,
     sort: Sequence[str],
     fields: Sequence[str] | None = None,
-    vector: str | None = None,
+    vectors: bool = False,
     guards: bool = False,
     page: int = PAGE,
 ) -> Generator[Row, None, None]:
@@ -169,7 +164,7 @@ def stream(
     Args:
         sort: Fields, ascending, which differ for any two rows; or `_score`, the highest first.
         fields: Of the rows; all when None.
-        vector: Name of the vector field to read, if any.
+        vectors: Read the vectors of the rows too; see `vector_of`.
         guards: Read the versions of the rows; see `guard_of`.
     """
 
@@ -187,8 +182,8 @@ def stream(
                     sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
                     search_after=after,
                     pit={"id": opened, "keep_alive": KEEP_ALIVE},
-                    source=_source(fields),
-                    fields=[{"field": vector}] if vector else None,
+                    source=_source(fields, vectors),
+                    fields=[{"field": "vector"}] if vectors else None,
                     seq_no_primary_term=guards,
                     track_total_hits=False,
                 )
@@ -208,9 +203,9 @@ def stream(
         cluster.ask(with_error.close_point_in_time, id=opened)
 
 
-def _source(fields: Sequence[str] | None) -> Any:
+def _source(fields: Sequence[str] | None, vectors: bool) -> Any:
     if fields is None:
-        return {"excludes": NEVER_IN_SOURCE}
+        return True if vectors else {"excludes": VECTORS}
     return {"includes": list(fields)} if fields else False
 
 
@@ -240,6 +235,7 @@ class ChangeMarks:
     def noted_before(self, groups: Iterable[list[MentionRow]]) -> Iterator[list[MentionRow]]:
         """Iterate over groups of mentions in order of phrase, after the marks of all phrases were read."""
         everything: dict[str, Any] = {"match_all": {}}
+        self._fresh.refresh_all(self._names.changes)  # a mark in another version than the last would stay
         hits = stream(
             self._cluster, self._names.changes, everything, sort=["phrase_id"], fields=[], guards=True
         )
@@ -280,7 +276,7 @@ def mentions_of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) ->
     found: dict[str, list[MentionRow]] = {}
     for some in batches(rows.usable(ids), DOCUMENTS_AT_ONCE):
         query = {"terms": {"document_id": some}}
-        hits = stream(cluster, names.mentions, query, sort=["document_id", "phrase_id"], vector="vector")
+        hits = stream(cluster, names.mentions, query, sort=["document_id", "phrase_id"], vectors=True)
         for row in join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)):
             found.setdefault(row.document_id, []).append(row)
     for group in found.values():
@@ -293,9 +289,7 @@ def mentions_by_phrase(
 ) -> Iterator[list[MentionRow]]:
     """Iterate over groups by phrase id (all with None); at most `limit` rows of each carry their vector."""
     query: dict[str, Any] = {"match_all": {}} if ids is None else {"terms": {"phrase_id": list(ids)}}
-    hits = stream(
-        cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vector="vector"
-    )
+    hits = stream(cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vectors=True)
     found = join_mentions(cluster, names, _limited(hits, limit))
     for _, group in groupby(found, key=lambda row: row.phrase_id):
         yield list(group)
@@ -315,8 +309,12 @@ def join_mentions(
     cluster: Cluster, names: Names, hits: Iterable[tuple[Row, Vector | None]]
 ) -> Iterator[MentionRow]:
     """Iterate over the rows of mentions that their documents name."""
+    choices: dict[str, Choice] = {}
     for some in batches(hits, PAGE):
-        choices = _choices(cluster, names, (hit["_source"]["document_id"] for hit, _ in some))
+        if len(choices) > MAX_CHOICES:
+            choices.clear()
+        documents = {hit["_source"]["document_id"] for hit, _ in some}
+        choices |= _choices(cluster, names, sorted(documents - choices.keys()))
         for hit, vector in some:
             row = hit["_source"]
             choice = choices.get(row["document_id"])
@@ -324,6 +322,6 @@ def join_mentions(
                 yield rows.to_mention(row, choice, vector)
 
 
-def _choices(cluster: Cluster, names: Names, documents: Iterable[str]) -> dict[str, Choice]:
-    found = by_id(cluster, names.documents, list(documents), rows.CHOICE_FIELDS)
+def _choices(cluster: Cluster, names: Names, documents: Sequence[str]) -> dict[str, Choice]:
+    found = by_id(cluster, names.documents, documents, rows.CHOICE_FIELDS)
     return {id_: rows.to_choice(row) for id_, row in found.items()}

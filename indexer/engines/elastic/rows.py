@@ -12,9 +12,9 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from indexer.engines.base import MAX_VALUE_LENGTH
+from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY
+from indexer.engines.elastic.vectors import VectorField, of_vector
 from indexer.engines.values import (
     Value,
     bindable,
@@ -43,7 +43,6 @@ from indexer.records import (
 Row = dict[str, Any]
 
 MAX_ID_LENGTH = 512  # bytes; the server takes no more
-DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 _NO_VECTOR = np.empty(0, np.float32)
 
@@ -132,22 +131,28 @@ def _one_or_many(items: Iterable[Any]) -> Any:
 # -- mined data ------------------------------------------------------------------------------------------
 
 
-def of_mined(row: MinedDocument, labels: Mapping[str, str]) -> Row:
+def of_mined(row: MinedDocument, labels: Mapping[str, str], vectors: VectorField, nested: bool) -> Row:
     """Return the fields that mining adds to a document."""
     return {
-        **of_choice(row, labels),
+        **of_choice(row, labels, nested),
         "phrase_ids": [mention.phrase_id for mention in row.mentions],
         "mention_topics": [mention.topic for mention in row.mentions],
         "bundle": row.bundle,
         "mined_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "vector": of_vector(row.vector),
+        "vector": vectors.stored(row.vector),
     }
 
 
-def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str]) -> Row:
-    """Return keyphrases and topics of a document."""
+def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str], nested: bool) -> Row:
+    """Return keyphrases and topics of a document.
+
+    Args:
+        nested: The index has no `main_topics`; see `IndexState`.
+    """
     topics = [topic.topic_id for topic in row.topics]
+    main = {"main_topics": [topic.topic_id for topic in row.topics if topic.weight >= MOSTLY]}
     return {
+        **({} if nested else main),
         "keyphrases": list(dict.fromkeys(k.text for k in row.keyphrases if k.present)),
         "keyphrases_absent": list(dict.fromkeys(k.text for k in row.keyphrases if not k.present)),
         "keyphrase_rows": [
@@ -181,7 +186,7 @@ def mention_id(document_id: str, phrase_id: str) -> str:
     return blake2b(f"{document_id}\0{phrase_id}".encode(), digest_size=16).hexdigest()
 
 
-def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any]) -> Row:
+def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any], vectors: VectorField) -> Row:
     """Return the row of a mention. Its document stores its topic, and whether it is a keyphrase: see `Choice`.
 
     Args:
@@ -197,7 +202,7 @@ def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any]) ->
         "places": _flat(mention.places),
         "sentence": mention.sentence,
         "chance": chance(mention.document_id),
-        "vector": of_vector(mention.vector),
+        "vector": vectors.stored(mention.vector),
         "meta": document.get("meta") or {},
         "numbers": document.get("numbers") or {},
         "bundle": bundle,
@@ -242,20 +247,20 @@ def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) ->
 
 def chance(document_id: str) -> str:
     """Return a sort key of documents that depends on their ids only."""
-    return blake2b(document_id.encode(), digest_size=8).hexdigest()
+    return blake2b(document_id.encode(), digest_size=4).hexdigest()
 
 
 # -- phrases and topics --------------------------------------------------------------------------------------
 
 
-def of_phrase(row: PhraseRow) -> Row:
+def of_phrase(row: PhraseRow, vectors: VectorField) -> Row:
     return {
         "phrase_id": row.phrase_id,
         "phrase": row.phrase,
         "surfaces": list(row.surfaces),
         "documents": row.documents,
         "topics": list(row.topics),
-        "vector": of_vector(row.vector),
+        "vector": vectors.stored(row.vector),
     }
 
 
@@ -285,7 +290,7 @@ def to_topic(row: Mapping[str, Any], centroid: Vector) -> Topic:
     return Topic(row["id"], row["label"], tuple(row["phrases"]), row["size"], centroid, row["named_by_hand"])
 
 
-# -- offsets and vectors --------------------------------------------------------------------------------------
+# -- offsets and ids --------------------------------------------------------------------------------------
 
 
 def _flat(places: Sequence[Place]) -> list[list[Any]]:
@@ -294,27 +299,6 @@ def _flat(places: Sequence[Place]) -> list[list[Any]]:
 
 def _places(rows: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
     return tuple(Place(*row) for row in rows)
-
-
-def bad_vector(vector: Vector, dims: int) -> str:
-    """Return the reason that a vector cannot be stored or searched; empty when it can."""
-    if vector.shape != (dims,):
-        return f"a vector has {vector.size} numbers, the collection has {dims}"
-    if not np.isfinite(vector).all():
-        return "a vector has NaN or infinity in it"
-    return "" if vector.any() else "a vector is all zeros, and has no direction"
-
-
-def of_vector(vector: Vector) -> list[float]:
-    rounded: list[float] = np.round(vector.astype(np.float64), DIGITS).tolist()
-    return rounded
-
-
-def to_vector(numbers: Sequence[float]) -> Vector:
-    """Return a stored vector, scaled to unit length again: float32 [dims]."""
-    vector: NDArray[np.float64] = np.asarray(numbers, np.float64)
-    length = float(np.linalg.norm(vector))
-    return np.asarray(vector / (length or 1.0), np.float32)
 
 
 def usable(ids: Iterable[str]) -> list[str]:

@@ -29,17 +29,15 @@ from indexer.engines.base import (
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import IndexState, Names
-from indexer.engines.elastic.reading import NEVER_IN_SOURCE, PAGE, join_mentions, stream, vector_of
+from indexer.engines.elastic.reading import PAGE, VECTORS, join_mentions, stream
 from indexer.engines.elastic.rows import Row
+from indexer.engines.elastic.vectors import VectorField, bad_vector, vector_of
 from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
 from indexer.engines.values import restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
 DEEPEST = 10_000  # hits of one search, and candidates of one vector search: limits of the server
-CANDIDATES = 200  # minimum candidates of a vector search per shard
-# Candidates that are scored again in full precision, relative to the limit.
-OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
 SPELLING = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► field as spelled
 MAX_TOPICS = 1_000  # of a part; one answer holds at most 65,536 numbers
 MIN_SIGNIFICANT = 100  # minimum number of significant keyphrases to request
@@ -78,7 +76,7 @@ def search(
         having = {"bool": {"filter": [*allowed, {"exists": {"field": "vector"}}]}}
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
         if nearest:
-            near = _nearest(request.vector, nearest, allowed, state.vector_index)
+            near = _nearest(request.vector, nearest, allowed, state.vectors[names.documents])
             searches.append((names.documents, {**near, "_source": False}))
     answers = cluster.search_many(searches)
     words = meaning = None
@@ -178,22 +176,13 @@ def _spellings(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str,
 # -- by vector -----------------------------------------------------------------------------------------------
 
 
-def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], vector_index: str) -> Query:
-    """Return a search for the nearest rows. Filters apply during the search, so they never cost hits.
-
-    The graph holds quantized vectors, whose cosines have errors up to 0.05; the best are scored again with the full
-    vectors.
-    """
+def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], field: VectorField) -> Query:
+    """Return a search for the nearest rows. Filters apply during the search, so they never cost hits."""
     requested = min(limit, DEEPEST)
-    knn: Query = {
-        "field": "vector",
-        "query_vector": rows.of_vector(vector),
-        "k": requested,
-        "num_candidates": min(DEEPEST, max(2 * requested, CANDIDATES)),
-        "rescore_vector": {"oversample": OVERSAMPLE[vector_index]},
-    }
+    knn = field.nearest(vector, requested, DEEPEST)
     if conditions:
-        knn["filter"] = list(conditions)
+        # Under a filter, a flat index of 9.2 also returns rows that have no vector.
+        knn["filter"] = [*conditions, {"exists": {"field": "vector"}}]
     return {"knn": knn, "size": requested, "track_total_hits": False}
 
 
@@ -206,27 +195,32 @@ def of_topic(
     cluster: Cluster, names: Names, topic_id: str, centroid: Vector, limit: int, state: IndexState
 ) -> Ranking:
     """Return representative documents of a topic."""
-    named = {"term": {"topic_weights.topic": topic_id}}
-
-    def weighing(*weights: Query) -> Query:
-        return {"nested": {"path": "topic_weights", "query": {"bool": {"filter": [named, *weights]}}}}
-
-    counting = {"size": 0, "track_total_hits": True, "query": weighing()}
+    having = {"term": {"topics": topic_id}}
+    counting = {"size": 0, "track_total_hits": True, "query": having}
     total = int(cluster.search_many([(names.documents, counting)])[0]["hits"]["total"]["value"])
+    mainly = _mainly_about(topic_id, state)
     best: list[tuple[float, str]] = []
-    for bound in ("gte", "lt"):
+    for condition in ({"filter": [having, mainly]}, {"filter": [having], "must_not": [mainly]}):
         requested = min(limit, total) - len(best)
         if requested > 0:
-            condition = weighing({"range": {"topic_weights.weight": {bound: MOSTLY}}})
-            near = _nearest(centroid, requested, [condition], state.vector_index)
+            near = _nearest(centroid, requested, [{"bool": condition}], state.vectors[names.documents])
             answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
             hits = state.same(names.documents, answer["hits"]["hits"])
             best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
     return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
 
+def _mainly_about(topic_id: str, state: IndexState) -> Query:
+    """Return the condition that a topic has at least the weight `MOSTLY`."""
+    if not state.nested:
+        return {"term": {"main_topics": topic_id}}
+    weight = {"range": {"topic_weights.weight": {"gte": MOSTLY}}}
+    conditions = [{"term": {"topic_weights.topic": topic_id}}, weight]
+    return {"nested": {"path": "topic_weights", "query": {"bool": {"filter": conditions}}}}
+
+
 def checked(vector: Vector, dims: int) -> None:
-    reason = rows.bad_vector(vector, dims)
+    reason = bad_vector(vector, dims)
     if reason:
         raise MappingMismatch(
             f"The search cannot be made: {reason}.",
@@ -259,11 +253,11 @@ def near_rows(
     """Return the nearest rows of an index as hits."""
     if limit <= 0:
         return []
-    body = _nearest(vector, limit, conditions, state.vector_index) | {
-        "_source": {"excludes": NEVER_IN_SOURCE}
-    }
+    body = _nearest(vector, limit, conditions, state.vectors[index])
     if vectors:
         body["fields"] = ["vector"]
+    else:
+        body["_source"] = {"excludes": VECTORS}
     return state.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
 
 

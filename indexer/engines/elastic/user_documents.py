@@ -16,8 +16,9 @@ from indexer.common import batches
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, send
 from indexer.engines.elastic.cluster import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
-from indexer.engines.elastic.rows import Row, of_vector
+from indexer.engines.elastic.rows import Row
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
+from indexer.engines.elastic.vectors import of_vector
 from indexer.errors import EngineUnavailable, InputError, MappingMismatch, SearchError
 from indexer.readers.fields import flatten_loosely, kind_of
 from indexer.readers.source import clean

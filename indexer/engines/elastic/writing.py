@@ -1,33 +1,28 @@
 """Writing documents, what was mined from them, and topics.
 
 A document and its mentions are rows of several indices, and no server writes them in one step. The order compensates:
-first a change mark for each phrase; then the new mentions, the document that names them, and the removal of mentions that
-it no longer names. When a document is removed, its mentions go first. After a crash in between, the same call completes
-the work; mentions that no document names in the end are removed by `compact`. The change marks are written again at the
-end: a process that consolidates phrases concurrently may have read the rows too early and removed the first mark.
+first a change mark for each phrase that the document loses; then the new mentions, the document that names them, and the
+removal of mentions that it no longer names. When a document is removed, its mentions go first. After a crash in between,
+the same call completes the work; mentions that no document names in the end are removed by `compact`. The change marks
+are written again at the end: a process that consolidates phrases concurrently may have read the rows too early and
+removed the first mark. Phrases that a document keeps or gains need no mark: it is not finished before they are written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.reading import (
-    NEVER_IN_SOURCE,
-    Freshness,
-    Version,
-    by_id,
-    stream,
-    vector_of,
-    versions_by_id,
-)
+from indexer.engines.elastic.indices import IndexState, Names
+from indexer.engines.elastic.reading import VECTORS, Freshness, Version, by_id, stream, versions_by_id
 from indexer.engines.elastic.rows import Row, mention_id
+from indexer.engines.elastic.vectors import bad_vector, vector_of
 from indexer.engines.values import unencodable, unstorable_mined
 from indexer.errors import WriteRefused
 from indexer.records import Document, MentionRow, MinedDocument, Refinement, Topic
@@ -46,6 +41,7 @@ class Writer:
     names: Names
     dims: int
     fresh: Freshness
+    state: IndexState
 
     # -- documents -------------------------------------------------------------------------------------------
 
@@ -100,11 +96,14 @@ class Writer:
             else:
                 taken[row.id] = _without_repeats(row)
                 refused.pop(row.id, None)
-        self._mark(_touched(row, old[row.id]) for row in taken.values())
+        self._mark(_lost(row, old[row.id]) for row in taken.values())
+        vectors = self.state.vectors[self.names.mentions]
         failures = self.fresh.send(
             Action("index", self.names.mentions, mention_id(row.id, mention.phrase_id), body)
             for row in taken.values()
-            for mention, body in ((m, rows.of_mention(m, row.bundle, old[row.id])) for m in row.mentions)
+            for mention, body in (
+                (m, rows.of_mention(m, row.bundle, old[row.id], vectors)) for m in row.mentions
+            )
         )
         for failure in failures:
             body = failure.action.body or {}
@@ -118,7 +117,7 @@ class Writer:
             if id_ not in refused
         }
         self._remove_mentions(stale)
-        self._mark(_touched(row, old[row.id]) for row in taken.values())
+        self._mark(_lost(row, old[row.id]) for row in taken.values())
         return [Refused(row.id, *refused[row.id]) for row in mined if row.id in refused]
 
     def _add_to_documents(
@@ -134,11 +133,13 @@ class Writer:
         Returns:
             The refused rows, by id.
         """
+        field = self.state.vectors[self.names.documents]
+        mined = partial(rows.of_mined, labels=labels, vectors=field, nested=self.state.nested)
         refused: dict[str, tuple[str, Why]] = {}
         waiting = dict(taken)
         while waiting:
             failures = self.fresh.send(
-                Action("update", self.names.documents, id_, rows.of_mined(row, labels), versions[id_].guard)
+                Action("update", self.names.documents, id_, mined(row), versions[id_].guard)
                 for id_, row in waiting.items()
             )
             conflicts = [failure.action.id for failure in failures if failure.conflict]
@@ -168,19 +169,15 @@ class Writer:
                 refused.append(Refused(row.id, reason))
             else:
                 taken[row.id] = row
-        updates, changed = [], set()
+        updates = []
         for row in taken.values():
             before = rows.to_choice(old[row.id])
             topics = {
                 phrase: row.mention_topics.get(phrase, topic) for phrase, topic in before.topics.items()
             }
-            changed |= {phrase for phrase, topic in topics.items() if topic != before.topics[phrase]}
-            changed |= _chosen(row) ^ before.keyphrases
-            body = {**rows.of_choice(row, labels), "mention_topics": list(topics.values())}
+            body = {**rows.of_choice(row, labels, self.state.nested), "mention_topics": list(topics.values())}
             updates.append(Action("update", self.names.documents, row.id, body))
-        self._mark(changed)
         failures = self.fresh.send(updates)
-        self._mark(changed)
         return refused + [
             Refused(failure.action.id, *(MISSING if failure.missing else (failure.reason,)))
             for failure in failures
@@ -254,7 +251,7 @@ class Writer:
             return MISSING
         if outdated := _outdated(row, stored):
             return outdated
-        reasons = (rows.bad_vector(v, self.dims) for v in (row.vector, *(m.vector for m in row.mentions)))
+        reasons = (bad_vector(v, self.dims) for v in (row.vector, *(m.vector for m in row.mentions)))
         unsound = next(filter(None, reasons), "") or unstorable_mined(row)
         return (unsound, "unsound") if unsound else None
 
@@ -276,14 +273,9 @@ def _phrases(row: MinedDocument) -> set[str]:
     return {mention.phrase_id for mention in row.mentions}
 
 
-def _chosen(row: MinedDocument | Refinement) -> set[str]:
-    return {keyphrase.phrase_id for keyphrase in row.keyphrases}
-
-
-def _touched(row: MinedDocument, stored: Row) -> set[str]:
-    """Return phrases that occur or occurred in a document, or whose state as a keyphrase changes."""
-    before = rows.to_choice(stored)
-    return _phrases(row) | before.topics.keys() | (_chosen(row) ^ before.keyphrases)
+def _lost(row: MinedDocument, stored: Row) -> set[str]:
+    """Return phrases that a document had and has no longer."""
+    return set(stored.get("phrase_ids", ())) - _phrases(row)
 
 
 def _new_only(row: MinedDocument, stored: Row) -> list[str]:
@@ -298,7 +290,7 @@ def write_topics(
 ) -> None:
     """Replace the topics of the collection, and update their labels on documents."""
     for topic in topics:
-        reason = rows.bad_vector(topic.centroid, dims) or unencodable(
+        reason = bad_vector(topic.centroid, dims) or unencodable(
             "\n".join([topic.id, topic.label, *topic.phrases])
         )
         if reason:
@@ -341,7 +333,7 @@ def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]
     answer = cluster.search(
         index=names.topics,
         size=TOPICS_PAGE,
-        source={"excludes": NEVER_IN_SOURCE},
+        source={"excludes": VECTORS},
         fields=[{"field": "centroid"}] if vectors else None,
         track_total_hits=False,
     )

@@ -79,9 +79,13 @@ def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
     marked = [(code,) for code in sorted(codes)]
     connection.executemany("INSERT OR IGNORE INTO changed_phrases VALUES (?)", marked)
     if marked:
-        connection.execute(
-            "INSERT INTO state VALUES ('marks', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"
-        )
+        _count_change(connection)
+
+
+def _count_change(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO state VALUES ('marks', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"
+    )
 
 
 def change_count(connection: sqlite3.Connection) -> int:
@@ -275,6 +279,7 @@ def remove_mentions(connection: sqlite3.Connection, docs: Sequence[int]) -> None
         "INSERT OR IGNORE INTO changed_phrases SELECT phrase FROM mentions WHERE mention BETWEEN ? AND ?",
         ranges,
     )
+    _count_change(connection)
     connection.executemany("DELETE FROM mentions WHERE mention BETWEEN ? AND ?", ranges)
     connection.executemany("DELETE FROM sentences WHERE sentence BETWEEN ? AND ?", ranges)
 

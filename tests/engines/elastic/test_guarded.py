@@ -14,10 +14,11 @@ from indexer.catalog import Catalog
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action, send
 from indexer.engines.elastic.cluster import Cluster
-from indexer.engines.elastic.indices import Names
+from indexer.engines.elastic.indices import IndexState, Names
 from indexer.engines.elastic.reading import Freshness
 from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
+from indexer.engines.elastic.vectors import VectorField
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.local import LocalEngine
 from indexer.pipeline.run import Pipeline
@@ -67,7 +68,9 @@ def test_a_row_that_another_has_written_to_is_a_conflict_and_stays(stub, cluster
 @pytest.fixture
 def writer(stub: Stub, cluster: Cluster) -> Writer:
     stub.put("d", rows.of_document(document("d", "solar wind")))
-    return Writer(cluster, Names.of("p", "c"), DIMS, Freshness(cluster))
+    names, field = Names.of("p", "c"), VectorField("byte", "flat")
+    state = IndexState({}, {names.documents: field, names.mentions: field}, nested=False)
+    return Writer(cluster, names, DIMS, Freshness(cluster), state)
 
 
 def written(writer: Writer) -> list[str]:

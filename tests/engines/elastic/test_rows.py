@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from contract_rows import axis, between, document, keyphrase, mention, mined
+from contract_rows import axis, document, keyphrase, mention, mined
 
 from indexer.engines.base import Clause, Filter, WordQuery
 from indexer.engines.elastic import rows
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.queries import of_filters, of_words
+from indexer.engines.elastic.vectors import VectorField
 from indexer.errors import QueryError
+
+BYTES = VectorField("byte", "flat")
 
 
 def test_the_users_fields_are_text_and_where_they_can_numbers_and_dates():
@@ -72,10 +74,10 @@ def test_a_mention_has_what_its_document_is_filtered_by_and_the_document_its_top
         "a", keyphrases=(keyphrase("Heat pump"),), topics=(("t-000002", 0.5),), mentions=(first, second)
     )
     stored = rows.of_mention(
-        first, "base", {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"}
+        first, "base", {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"}, BYTES
     )
     assert (stored["meta"], stored["numbers"], stored["bundle"]) == ({"lang": "en"}, {"year": 2020.0}, "base")
-    on_document = rows.of_mined(row, {"t-000002": "Heating"})
+    on_document = rows.of_mined(row, {"t-000002": "Heating"}, BYTES, nested=False)
     assert (on_document["phrase_ids"], on_document["mention_topics"]) == (
         ["p-heat pump", "p-valve"],
         ["t-000001", None],
@@ -96,29 +98,6 @@ def test_a_mention_has_what_its_document_is_filtered_by_and_the_document_its_top
 def test_ids_of_mentions_tell_documents_and_phrases_apart():
     assert rows.mention_id("a", "bc") != rows.mention_id("ab", "c")
     assert len({rows.mention_id("d" * 512, f"p{number}") for number in range(100)}) == 100
-
-
-def test_a_vector_is_written_with_seven_digits_and_comes_back_as_long_as_one():
-    vector = between(0, 1, 30)
-    numbers = rows.of_vector(vector)
-    assert numbers[:3] == [0.8660254, 0.5, 0.0]
-    back = rows.to_vector([2 * number for number in numbers])
-    assert back.dtype == np.float32
-    np.testing.assert_allclose(back, vector, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("vector", "reason"),
-    [
-        (np.ones(3, np.float32), "3 numbers, the collection has 8"),
-        (np.full(8, np.inf, np.float32), "NaN or infinity"),
-        (np.zeros(8, np.float32), "all zeros"),
-        (axis(0), ""),
-    ],
-)
-def test_a_vector_that_cannot_be_stored_is_explained(vector, reason):
-    assert reason in rows.bad_vector(vector, 8)
-    assert bool(reason) == bool(rows.bad_vector(vector, 8))
 
 
 def test_an_id_that_is_too_long_is_refused():

@@ -1,0 +1,98 @@
+"""How the indices hold vectors: as bytes that are sent as hexadecimal digits, or as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.records import Vector
+
+DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
+LARGEST = 127  # of a byte; -128 is not used, so that a vector and its opposite have opposite bytes
+CANDIDATES = 200  # minimum candidates of a vector search per shard
+# Candidates of a float field that are scored again in full precision, relative to the limit; bytes are all there is.
+OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
+
+
+@dataclass(frozen=True)
+class VectorField:
+    """The vector field of one index.
+
+    With `element` ``byte`` each vector is scaled so that its largest number is 127, and rounded: cosines change by about
+    .001, a row takes a quarter of the bytes, and the server parses no decimals. Collections of 0.1.0 have ``float``.
+
+    Attributes:
+        index: Type of the vector index on the server, e.g. ``hnsw`` or ``flat``.
+        grows: An index with many rows gets a graph: the setting ``auto``.
+    """
+
+    element: str
+    index: str
+    grows: bool = False
+
+    @classmethod
+    def of_mapping(cls, mapping: Mapping[str, Any]) -> VectorField:
+        """Read it from the mapping of an index."""
+        field = mapping["properties"].get("vector", {})
+        index = field.get("index_options", {}).get("type", "")
+        grows = index == "flat" and mapping["_meta"].get("vector_index") == "auto"
+        return cls(field.get("element_type", "float"), index, grows)
+
+    def stored(self, vector: Vector) -> str | list[float]:
+        """Return a float32 vector as the body of a row has it."""
+        return quantized(vector).tobytes().hex() if self.element == "byte" else of_vector(vector)
+
+    def nearest(self, vector: Vector, limit: int, most: int) -> dict[str, Any]:
+        """Return the clause for the `limit` nearest rows; `most` is the server's maximum of candidates."""
+        knn: dict[str, Any] = {
+            "field": "vector",
+            "query_vector": quantized(vector).tolist() if self.element == "byte" else of_vector(vector),
+            "k": limit,
+            "num_candidates": min(most, max(2 * limit, CANDIDATES)),
+        }
+        if self.index in OVERSAMPLE:
+            knn["rescore_vector"] = {"oversample": OVERSAMPLE[self.index]}
+        return knn
+
+
+def quantized(vector: Vector) -> NDArray[np.int8]:
+    """Scale a vector to -127..127 and round it: int8 [dims]."""
+    scaled: NDArray[np.float32] = np.rint(vector * (LARGEST / np.abs(vector).max()))
+    return scaled.astype(np.int8)
+
+
+def bad_vector(vector: Vector, dims: int) -> str:
+    """Return the reason that a vector cannot be stored or searched; empty when it can."""
+    if vector.shape != (dims,):
+        return f"a vector has {vector.size} numbers, the collection has {dims}"
+    if not np.isfinite(vector).all():
+        return "a vector has NaN or infinity in it"
+    return "" if vector.any() else "a vector is all zeros, and has no direction"
+
+
+def of_vector(vector: Vector) -> list[float]:
+    """Return a vector as numbers."""
+    rounded: list[float] = np.round(vector.astype(np.float64), DIGITS).tolist()
+    return rounded
+
+
+def to_vector(numbers: Sequence[float] | NDArray[np.int8]) -> Vector:
+    """Return a stored vector, scaled to unit length again: float32 [dims]."""
+    vector: NDArray[np.float64] = np.asarray(numbers, np.float64)
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / (length or 1.0), np.float32)
+
+
+def vector_of(hit: Mapping[str, Any], field: str = "vector") -> Vector | None:
+    """Return the vector of a hit that was requested by field name and in ``_source``.
+
+    Servers from 9.2 on answer by field name only; 8.19 has bytes in ``_source`` only.
+    """
+    found = hit.get("fields", {}).get(field) or hit.get("_source", {}).get(field)
+    if isinstance(found, str):
+        found = np.frombuffer(bytes.fromhex(found), np.int8)
+    return None if found is None else to_vector(found)
