@@ -21,7 +21,7 @@ from indexer.keyphrases.absent import AbsentFinder, vocabulary_of
 from indexer.keyphrases.scoring import choose, choose_ranked
 from indexer.pipeline import drift_check
 from indexer.pipeline.steps import MiningOptions
-from indexer.pipeline.topic_fit import CHUNK, TopicFitter, mined_documents, sample_ids
+from indexer.pipeline.topic_fit import CHUNK, MinedRows, TopicFitter, mined_documents, sample_ids
 from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
 from indexer.topics.fits import NamedFit, live_fit, save_fit
@@ -62,6 +62,7 @@ class Finisher:
         self._options = options
         self._progress = progress
         self._ranker = options.ranker()
+        self._read: dict[str, MinedRows] = {}  # by a fit, for the documents that are assigned after it
         self.finished = 0  # documents that were mined and not finished, by any run
         self.without_topic = 0  # of the documents that were assigned: those without a topic
 
@@ -110,7 +111,9 @@ class Finisher:
         fitter = TopicFitter(
             self.engine, self.catalog, self.collection, self.ledger, self.run, self._options.topic_model
         )
-        return fitter.fit(request, ancestors)
+        named = fitter.fit(request, ancestors)
+        self._read = fitter.read
+        return named
 
     def found(self, ancestors: Sequence[Topic], request: TopicRequest) -> NamedFit | None:
         """Fit topics and assign every document, in a generation that is not live yet; None without phrases.
@@ -201,7 +204,9 @@ class Finisher:
         done = self.without_topic = 0
         self._progress("assign", 0, len(ids))
         for some in batches(ids, CHUNK):
-            mined = list(mined_documents(self.engine, some))
+            known = [self._read.pop(id_) for id_ in some if id_ in self._read]
+            unread = set(some).difference(stored.document.id for stored, _ in known)
+            mined = [*known, *mined_documents(self.engine, sorted(unread))]
             phrases = {row.phrase_id for _, rows in mined for row in rows}
             touched |= phrases
             frequencies = self.engine.document_frequencies(list(phrases))

@@ -24,6 +24,10 @@ SAMPLE_DOCUMENTS = 3_000  # more change no topic and cost memory
 SAMPLE_PHRASES = 16  # of each sampled document, the best ones
 CHUNK = 256  # documents read at once
 
+MinedRows = tuple[
+    StoredDocument, list[MentionRow]
+]  # a document with its vector, and its mentions, best first
+
 
 class TopicFitter:
     """Fits topics for one run.
@@ -48,6 +52,7 @@ class TopicFitter:
         self._ledger = ledger
         self._run = run
         self._model = model
+        self.read: dict[str, MinedRows] = {}  # the sampled documents as they were read; up to 150 MB
 
     def fit(self, request: TopicRequest, old: Sequence[Topic]) -> NamedFit | None:
         """Fit topics and save the fit; None without phrases. Killed and called again, it returns the same topics.
@@ -109,7 +114,10 @@ class TopicFitter:
         weights: list[float] = []
         document: list[int] = []
         documents: list[Floats] = []
-        for stored, mentions in mined_documents(self._engine, ids):
+        self.read = {
+            stored.document.id: (stored, rows) for stored, rows in mined_documents(self._engine, ids)
+        }
+        for stored, mentions in self.read.values():
             kept = mentions[:SAMPLE_PHRASES]
             if not kept or stored.vector is None:
                 continue
@@ -130,7 +138,7 @@ def sample_ids(catalog: Catalog, ledger: str) -> list[str]:
     return sorted(nsmallest(SAMPLE_DOCUMENTS, catalog.ids(ledger), key=shuffled))
 
 
-def mined_documents(engine: Engine, ids: Sequence[str]) -> Iterator[tuple[StoredDocument, list[MentionRow]]]:
+def mined_documents(engine: Engine, ids: Sequence[str]) -> Iterator[MinedRows]:
     """Documents with their vectors and mention rows, best row first."""
     for some in batches(ids, CHUNK):
         rows: dict[str, list[MentionRow]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -171,36 +172,45 @@ def stream(
     def snapshot() -> str:
         return str(cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"])
 
+    def page_after(last: list[Any] | None, opened: str) -> Any:
+        return cluster.search(
+            query=query,
+            size=page,
+            sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
+            search_after=last,
+            pit={"id": opened, "keep_alive": KEEP_ALIVE},
+            source=_source(fields, vectors),
+            fields=[{"field": "vector"}] if vectors else None,
+            seq_no_primary_term=guards,
+            track_total_hits=False,
+        )
+
     opened = snapshot()
     after: list[Any] | None = None
-    try:
-        while True:
-            try:
-                answer = cluster.search(
-                    query=query,
-                    size=page,
-                    sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
-                    search_after=after,
-                    pit={"id": opened, "keep_alive": KEEP_ALIVE},
-                    source=_source(fields, vectors),
-                    fields=[{"field": "vector"}] if vectors else None,
-                    seq_no_primary_term=guards,
-                    track_total_hits=False,
-                )
-            except EngineUnavailable as error:
-                if not (cluster.retries and error.facts.get("forgotten")):
-                    raise
-                opened = snapshot()
-                continue
-            opened = answer["pit_id"]
-            hits = answer["hits"]["hits"]
-            yield from hits
-            if len(hits) < page:
-                return
-            after = hits[-1]["sort"]
-    finally:
-        with_error = cluster.client.options(ignore_status=404)
-        cluster.ask(with_error.close_point_in_time, id=opened)
+    with ThreadPoolExecutor(1, thread_name_prefix="stream") as ahead:
+        try:
+            found = ahead.submit(page_after, after, opened)
+            while True:
+                try:
+                    answer = found.result()
+                except EngineUnavailable as error:
+                    if not (cluster.retries and error.facts.get("forgotten")):
+                        raise
+                    opened = snapshot()
+                    found = ahead.submit(page_after, after, opened)
+                    continue
+                opened = answer["pit_id"]
+                hits = answer["hits"]["hits"]
+                if len(hits) < page:
+                    yield from hits
+                    return
+                after = hits[-1]["sort"]
+                found = ahead.submit(page_after, after, opened)  # while the caller works on this page
+                yield from hits
+        finally:
+            wait([found])
+            with_error = cluster.client.options(ignore_status=404)
+            cluster.ask(with_error.close_point_in_time, id=opened)
 
 
 def _source(fields: Sequence[str] | None, vectors: bool) -> Any:
