@@ -219,7 +219,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
         option("--engine", metavar="NAME|URL", text="'local', or the URL of an Elasticsearch.  [default: local]"),
         option("--bundle", metavar="NAME", text="Encoder for a new collection.  [default: minilm-phrases]"),
         option("--encoder", metavar="PATH", text="Your own encoder for a new collection: my_package.MyEncoder."),
-        option("--reader", metavar="PATH", text="Your own reader of files: my_package.rst. Several as a,b."),
+        option("--reader", metavar="PATH", text="Your own reader of files: my_package.my_reader. Several as a,b."),
         option("--backend", metavar="NAME", text="Backend of the encoder, such as onnx-int8.  [default: auto]"),
         option("--threads", metavar="N", type=int, text="CPU threads; 0 means all cores.  [default: 0]"),
         option("-v", "--verbose", count=True, callback=_store_verbose,
@@ -257,7 +257,7 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if any(isinstance(parameter, click.Argument) for parameter in self.params):
-                message = f"{error.message} An argument that begins with - goes after --."
+                message = f"{error.message} Write -- before a text that begins with -."
                 raise click.NoSuchOption(error.option_name, message, error.possibilities, ctx) from None
             raise
 

@@ -56,7 +56,7 @@ def _make(app: App, collection: OpenedCollection) -> None:
             documents = sum(1 for _ in lines)
         if collection.catalog.count(collection.name)["done"] >= documents:
             return
-        say(f"{count(documents, 'abstract')} are being read and mined, once.")
+        say(f"Reading and mining {count(documents, 'abstract')}, the first time only.")
         with working(app) as progress:
             collection.progress = progress
             report = collection.index([sample], progress=progress)

@@ -55,7 +55,7 @@ class TopicsParam(click.ParamType):  # type: ignore[type-arg]
 
 topics_option = click.option(
     "--topics", type=TopicsParam(), metavar="N|MODEL",
-    help="Approximate number of topics (40), the topic model (clusters, pntm, documents), or both (pntm:40).  "
+    help="Approximate number of topics (40), a topic model of docs/topics.md (pntm), or both (pntm:40).  "
     "[default: chosen from the texts]",
 )  # fmt: skip
 

@@ -58,6 +58,7 @@ MAX_FRAGMENTS = 2
 @click.option("--why", is_flag=True, help="Explain each hit.")
 @json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, page, "
          "limit, hits (each with topics, keyphrases, fragments, found_by, and near with --why), facets, facets_over. "
+         "Scores are rounded: by words BM25, by meaning a cosine, by both a sum of 1 / (60 + rank), at most .033. "
          "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
 def search(

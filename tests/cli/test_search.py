@@ -216,7 +216,7 @@ def test_show_of_an_unknown_id(read):
     [
         (["bees", "--where", "yeer>=2020"], "no field 'yeer'"),
         (["bees", "--facet", "autor"], "no field 'autor'"),
-        (["-bees"], "goes after --"),
+        (["-bees"], "Write -- before"),
     ],
 )
 def test_what_would_silently_find_nothing_is_refused(read, args, message):

@@ -17,7 +17,7 @@ READER = """
 from indexer.readers.encoding import decode
 from indexer.readers.single import Page, all_bytes
 
-SUFFIXES = ("rst",)
+SUFFIXES = ("tides",)
 
 def parse(file, options):
     lines = decode(all_bytes(file, options, options.max_bytes), file).splitlines()
@@ -38,10 +38,10 @@ for document in read([sys.argv[2]]):
 def test_a_module_in_the_folder_is_a_reader(tmp_path: Path) -> None:
     folder = tmp_path / "formats"
     folder.mkdir()
-    (folder / "restructured_text.py").write_text(READER, encoding="utf-8")
-    (tmp_path / "tides.rst").write_text("Tides\n=====\n\nTides move the sea ice.\n", encoding="utf-8")
+    (folder / "tide_tables.py").write_text(READER, encoding="utf-8")
+    (tmp_path / "ebb.tides").write_text("Tides\n=====\n\nTides move the sea ice.\n", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", USE, str(folder), str(tmp_path / "tides.rst")],
+        [sys.executable, "-c", USE, str(folder), str(tmp_path / "ebb.tides")],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -54,7 +54,7 @@ def own_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the user's modules; the readers they register are forgotten afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     for known in (FORMATS, MAGIC):
-        for suffix in ("rst", "pdf"):
+        for suffix in ("tides", "pdf"):
             monkeypatch.setitem(known, suffix, known.get(suffix))
             if known[suffix] is None:
                 del known[suffix]
@@ -62,10 +62,10 @@ def own_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_registered_module_reads_its_suffix(own_readers: Path) -> None:
-    (own_readers / "own_rst.py").write_text(READER, encoding="utf-8")
-    (own_readers / "tides.rst").write_text("Tides\n=====\n\nTides move the sea ice.\n", encoding="utf-8")
-    register("own_rst")
-    [document] = read([own_readers / "tides.rst"])
+    (own_readers / "own_tides.py").write_text(READER, encoding="utf-8")
+    (own_readers / "ebb.tides").write_text("Tides\n=====\n\nTides move the sea ice.\n", encoding="utf-8")
+    register("own_tides")
+    [document] = read([own_readers / "ebb.tides"])
     assert (document.title, document.text) == ("Tides", "Tides move the sea ice.")
 
 
@@ -82,10 +82,10 @@ def test_a_registered_class_replaces_a_reader_and_its_magic(own_readers: Path) -
     ("code", "reason"),
     [
         ("", "is not a reader"),
-        ("SUFFIXES = ('rst',)", "is not a reader"),
-        ("SUFFIXES = 'rst'\ndef parse(file, options): ...", "is not a reader"),
+        ("SUFFIXES = ('tides',)", "is not a reader"),
+        ("SUFFIXES = 'tides'\ndef parse(file, options): ...", "is not a reader"),
         (
-            "SUFFIXES = ('rst',)\ndef parse(file, options): ...\ndef read(file, options): ...",
+            "SUFFIXES = ('tides',)\ndef parse(file, options): ...\ndef read(file, options): ...",
             "is not a reader",
         ),
         ("import nowhere", "cannot be imported"),
@@ -96,7 +96,7 @@ def test_what_is_not_a_reader_is_refused(own_readers: Path, code: str, reason: s
     (own_readers / f"{name}.py").write_text(code, encoding="utf-8")
     with pytest.raises(SettingsError, match=reason):
         register(name)
-    assert "rst" not in FORMATS
+    assert "tides" not in FORMATS
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

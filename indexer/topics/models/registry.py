@@ -25,7 +25,7 @@ TOPIC_MODELS: Mapping[str, str] = {
     "documents": "indexer.topics.models.documents.fit_documents",
 }
 
-_REQUEST = re.compile(rf"(?P<model>[a-z]+|{DOTTED_PATH})(:(?P<both>\d+))?|(?P<alone>\d+)")
+_REQUEST = re.compile(rf"(?P<model>[a-z][a-z0-9_-]*|{DOTTED_PATH})(:(?P<both>\d+))?|(?P<alone>\d+)")
 
 
 def topic_model(name: str) -> TopicModel:
