@@ -95,13 +95,13 @@ def small_sample(tmp_path, monkeypatch, corpus, write):
 def test_demo_shows_everything_and_is_fast_the_second_time(run, small_sample, tmp_path):
     first = run("demo")
     assert first.exit_code == 0
-    assert "21 abstracts are being read and mined, once." in first.stdout
+    assert "Reading and mining 21 abstracts, the first time only." in first.stdout
     for command in ("topics", "search ", "phrases stock market", "phrases --in ", "show d", "topics why d"):
         assert f"$ indexer --home .indexer-demo {command}" in first.stdout
     assert "  indexer --home .indexer-demo topics show 1" in first.stdout
     assert (tmp_path / ".indexer-demo").is_dir()
     second = run("demo")
-    assert "being read" not in second.stdout
+    assert "Reading and mining" not in second.stdout
     assert first.stdout.endswith(second.stdout.lstrip("\n"))
 
 
