@@ -12,7 +12,6 @@ import numpy as np
 from indexer.engines.base import CHANGED, NO_DOCUMENT, Refused, Why
 from indexer.engines.local import phrase_rows
 from indexer.engines.local.facets import Dictionary, meta_values, mined_values, replace_codes
-from indexer.engines.local.phrase_rows import known_names, mark_changed
 from indexer.engines.local.schema import doc_numbers, json_array, select
 from indexer.engines.local.schema import storable_ids as storable_ids
 from indexer.engines.local.vectors import Vectors, bad_vector, storable
@@ -138,7 +137,6 @@ def write_mined(
         reasons = {row.id: _bad_vectors(row, vectors.dims) for row in batch}
         refused += [Refused(id_, reason) for id_, reason in reasons.items() if reason]
         return refused + write_mined(connection, vectors, [row for row in batch if not reasons[row.id]])
-    _mark_choices(connection, {docs[row.id]: _chosen(row) for row in batch})
     forget(connection, [docs[row.id] for row in batch])
     slot = vectors.append(connection, "documents", matrix[: len(batch)])
     first = vectors.append(connection, "mentions", matrix[len(batch) :])
@@ -183,7 +181,6 @@ def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[R
             refused.append(Refused(row.id, reason, why))
         else:
             taken[docs[row.id]] = row
-    _mark_choices(connection, {doc: _chosen(row) for doc, row in taken.items()})
     connection.executemany(
         "UPDATE mined SET run = ?, topics = ? WHERE doc = ?",
         [(row.run, _topics(row), doc) for doc, row in taken.items()],
@@ -199,21 +196,6 @@ def forget(connection: sqlite3.Connection, docs: Collection[int]) -> None:
     phrase_rows.remove_mentions(connection, mined)
     for table in ("mined", "keyphrases"):
         connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in mined])
-
-
-def _chosen(row: MinedDocument | Refinement) -> set[str]:
-    return {keyphrase.phrase_id for keyphrase in row.keyphrases}
-
-
-def _mark_choices(connection: sqlite3.Connection, requested: Mapping[int, set[str]]) -> None:
-    """Mark phrases that become a keyphrase of a document or stop being one; call it before the write."""
-    sql = "SELECT doc, keyphrases FROM keyphrases WHERE doc IN (SELECT value FROM json_each(?))"
-    old = {
-        doc: {id_ for id_, *_ in json.loads(stored)}
-        for doc, stored in connection.execute(sql, (json_array(requested),))
-    }
-    differing = set[str]().union(*(chosen ^ old.get(doc, set()) for doc, chosen in requested.items()))
-    mark_changed(connection, known_names(connection, differing).values())
 
 
 def _already(connection: sqlite3.Connection, docs: Iterable[int]) -> list[int]:

@@ -74,22 +74,8 @@ def name_codes(connection: sqlite3.Connection, phrases: Mapping[str, str]) -> di
     return codes | {id_: code for code, id_, _ in new}
 
 
-def mark_changed(connection: sqlite3.Connection, codes: Iterable[int]) -> None:
-    """Mark phrases whose row in `phrases` is out of date."""
-    marked = [(code,) for code in sorted(codes)]
-    connection.executemany("INSERT OR IGNORE INTO changed_phrases VALUES (?)", marked)
-    if marked:
-        _count_change(connection)
-
-
-def _count_change(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "INSERT INTO state VALUES ('marks', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"
-    )
-
-
 def change_count(connection: sqlite3.Connection) -> int:
-    """Return a counter that increases whenever phrases are marked as changed."""
+    """Return a counter that increases whenever mentions are removed, and their phrases marked as changed."""
     found = connection.execute("SELECT value FROM state WHERE key = 'marks'").fetchone()
     return int(found[0]) if found else 0
 
@@ -270,7 +256,6 @@ def insert_mentions(connection: sqlite3.Connection, rows: Mapping[int, Sequence[
         texts += [(doc << MENTION_BITS | number, text) for text, number in sentences.items()]
     connection.executemany("INSERT INTO sentences VALUES (?, ?)", texts)
     connection.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", mentions)
-    mark_changed(connection, names.values())
 
 
 def remove_mentions(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
@@ -279,7 +264,9 @@ def remove_mentions(connection: sqlite3.Connection, docs: Sequence[int]) -> None
         "INSERT OR IGNORE INTO changed_phrases SELECT phrase FROM mentions WHERE mention BETWEEN ? AND ?",
         ranges,
     )
-    _count_change(connection)
+    connection.execute(
+        "INSERT INTO state VALUES ('marks', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1"
+    )
     connection.executemany("DELETE FROM mentions WHERE mention BETWEEN ? AND ?", ranges)
     connection.executemany("DELETE FROM sentences WHERE sentence BETWEEN ? AND ?", ranges)
 
@@ -288,7 +275,7 @@ def set_topics(connection: sqlite3.Connection, rows: Mapping[int, Mapping[str, s
     """Update the topics of mentions (phrase id ► topic id) where they differ from the stored ones."""
     names = known_names(connection, {phrase for row in rows.values() for phrase in row})
     topics = _topic_numbers(connection, {topic for row in rows.values() for topic in row.values()})
-    changes, changed = [], set()
+    changes = []
     for doc, row in rows.items():
         requested = {names[phrase]: topics[topic] for phrase, topic in row.items() if phrase in names}
         for mention, code, topic in connection.execute(
@@ -296,9 +283,7 @@ def set_topics(connection: sqlite3.Connection, rows: Mapping[int, Mapping[str, s
         ):
             if requested.get(code, topic) != topic:
                 changes.append((requested[code], mention))
-                changed.add(code)
     connection.executemany("UPDATE mentions SET topic = ? WHERE mention = ?", changes)
-    mark_changed(connection, changed)
 
 
 def _range(doc: int) -> tuple[int, int]:
