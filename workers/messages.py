@@ -15,7 +15,7 @@ from celery.exceptions import OperationalError
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import BATCH_STATES, BatchState
-from indexer.errors import BrokerUnavailable
+from indexer.errors import BrokerUnavailable, SettingsError
 from indexer.log import get_logger, masked
 from indexer.pipeline.steps import CHUNK
 from indexer.settings import Settings
@@ -50,12 +50,18 @@ class Sender:
 
         Raises:
             BrokerUnavailable: It does not.
+            SettingsError: There is no such kind of broker.
         """
         where = masked(self._settings.broker)
         try:
             with self._app.connection_for_write() as connection:
                 connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=10)
-        except (OperationalError, OSError, KeyError, ImportError) as error:
+        except (KeyError, ImportError) as error:
+            raise SettingsError(
+                f"The broker's URL {where} cannot be used: {masked(str(error))}.",
+                hint="Set INDEXER_BROKER to redis://HOST:PORT/NUMBER or amqp://USER:PASSWORD@HOST:PORT//.",
+            ) from error
+        except (OperationalError, OSError) as error:
             reason = masked(str(error)).rstrip(".")
             raise BrokerUnavailable(
                 f"The broker at {where} does not answer: {reason}.",

@@ -30,8 +30,12 @@ def _queues(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N",
               help="Processes for each queue.  [default: one; for encode one for each GPU, or two]")  # fmt: skip
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there.")
+@click.option("--wait", type=click.FloatRange(min=0), default=90.0, show_default=True, metavar="SECONDS",
+              help="Wait so long for a broker that does not answer yet.")  # fmt: skip
 @pass_app
-def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: str | None) -> None:
+def worker(
+    app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: str | None, wait: float
+) -> None:
     """Serve the queues of indexer index on this machine.
 
     Needs a broker (INDEXER_BROKER), and the same engine and catalog as indexer index. prepare finds candidate phrases
@@ -51,6 +55,7 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
     from workers.messages import Sender
     from workers.metrics import serve_metrics
     from workers.queues import gpus, processes
+    from workers.retry import retry_until_available
     from workers.supervisor import Supervisor
 
     settings = app.settings()
@@ -59,7 +64,7 @@ def worker(app: App, queues: tuple[Any, ...], concurrency: int | None, metrics: 
             "There is no broker: workers get their tasks from one.",
             hint="Set INDEXER_BROKER, for example to redis://localhost:6379/0. See docs/workers.md",
         )
-    Sender(settings).check()
+    retry_until_available(Sender(settings).check, seconds=wait)
     started = processes(queues, concurrency, settings.threads or physical_cores(), gpus())
     click.echo(
         f"{count(len(started), 'process', 'processes')}: {', '.join(process.name for process in started)}",

@@ -28,7 +28,7 @@ def test_worker_knows_its_queues(run, home, queue):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["worker"], ["index"]])
+@pytest.mark.parametrize("command", [["worker", "--wait", "0"], ["index"]])
 def test_a_broker_that_is_away_is_named_without_its_password(
     run, home, tmp_path, corpus, write, monkeypatch, command
 ):
