@@ -85,7 +85,7 @@ class Finisher:
         self.finished = self.catalog.count(self.ledger)["mined"]
         touched: set[str] = set()
         with timed("assign"):
-            self._assign(live, documents, touched)
+            self._assign(live, documents, None if new else touched)
         with timed("consolidate"):
             leading = self._consolidate_all(live) if new else self._consolidate(touched)
         topics = self._write_topics(live, leading, rename=new)
@@ -127,7 +127,7 @@ class Finisher:
         if named is None:
             return None
         documents = self._documents(again=True)
-        self._assign(named, documents, set())
+        self._assign(named, documents, None)
         self._write_topics(named, self._consolidate_all(named), rename=True)
         self._mark_done(documents, named)
         return named
@@ -193,11 +193,11 @@ class Finisher:
 
     # -- documents ------------------------------------------------------------------------------------------
 
-    def _assign(self, named: NamedFit, ids: Sequence[str], touched: set[str]) -> None:
+    def _assign(self, named: NamedFit, ids: Sequence[str], touched: set[str] | None) -> None:
         """Give documents and their mentions their topics, and choose their final keyphrases.
 
         Args:
-            touched: The phrases of these documents are added to it.
+            touched: The phrases of these documents are added to it; None where all phrases are written anyway.
         """
         total = self.engine.info().documents
         absent = self._absent_finder() if ids else None
@@ -208,7 +208,8 @@ class Finisher:
             unread = set(some).difference(stored.document.id for stored, _ in known)
             mined = [*known, *mined_documents(self.engine, sorted(unread))]
             phrases = {row.phrase_id for _, rows in mined for row in rows}
-            touched |= phrases
+            if touched is not None:
+                touched |= phrases
             frequencies = self.engine.document_frequencies(list(phrases))
             self.catalog.check_locks()
             self.engine.refine(
@@ -253,14 +254,17 @@ class Finisher:
     # -- phrases and topics ---------------------------------------------------------------------------------
 
     def _consolidate_all(self, fit: NamedFit) -> dict[str, tuple[str, ...]]:
-        """Write all phrase rows; returns the leading phrases of each topic of a new fit."""
+        """Write all phrase rows, delete those without a mention; returns the leading phrases of the new topics."""
         maker = LabelMaker(self._centroids(fit), self._sizes())
         self._write_phrases(self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE), [], None, maker)
+        self._consolidate(set())
         return maker.leading()
 
     def _consolidate(self, touched: set[str]) -> dict[str, tuple[str, ...]]:
         """Write the phrase rows of these phrases, and of those that have lost a mention; no topic gets new phrases."""
         changed = sorted(touched.union(self.engine.changed_phrases()))
+        if not changed:
+            return {}
         gone: list[str] = []
         self._write_phrases(self._mentions_of(changed, gone), gone, len(changed), None)
         return {}

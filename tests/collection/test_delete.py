@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from shutil import copytree
 
 import pytest
@@ -89,6 +90,24 @@ def test_a_delete_that_was_killed_goes_on_when_it_is_called_again(collection, st
     assert having == said == recorded
     assert collection.catalog.ledger("main", ["d01"]) == {}
     assert list(collection.engine.changed_phrases()) == []
+
+
+def test_a_refit_deletes_the_phrases_that_a_killed_delete_has_left(collection, tmp_path):
+    def killed(*args, **kwargs):
+        raise Killed
+
+    gone = [f"d{i:02d}" for i in range(1, 21, 3)]  # all about oceans
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("indexer.pipeline.run.Pipeline.finish", killed)
+        with pytest.raises(Killed):
+            collection.delete(gone)
+    assert any(row.phrase == "sea ice" for row, _ in collection.phrases("sea ice", limit=50))
+    lines = (tmp_path / "docs.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    rest = tmp_path / "rest.jsonl"
+    rest.write_text("".join(line for line in lines if json.loads(line)["id"] not in gone), encoding="utf-8")
+    assert collection.index([rest], refit=True).new_fit
+    assert list(collection.engine.changed_phrases()) == []
+    assert all(row.phrase != "sea ice" for row, _ in collection.phrases("sea ice", limit=50))
 
 
 def test_a_document_that_is_deleted_comes_back_with_its_file(collection, tmp_path):

@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, topic
+from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, phrase, topic
 from services.asking import asked_for
 from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
@@ -19,6 +19,7 @@ from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.elastic.health import problems_of_server
+from indexer.engines.elastic.indices import Names, create_index
 from indexer.engines.elastic.rows import mention_id
 from indexer.errors import EngineIncompatible, MappingMismatch, NotFound, SearchError
 from indexer.records import Refinement, TopicWeight
@@ -235,6 +236,40 @@ def test_every_kind_of_vector_index_finds_what_numpy_finds(url):
             assert [exact[id_] for id_ in ranking.ids] == pytest.approx(
                 ranking.scores, abs=1e-5 if kind == "bbq_hnsw" else 3e-3
             )
+
+
+def test_a_collection_of_0_1_0_is_written_and_read_as_it_is(url):
+    """Schema 2: vectors of decimals, topic weights in nested rows, no field `main_topics`."""
+    names = Names.of(PREFIX, "old")
+    with closing(connect(url)) as cluster:
+        for kind in KINDS:
+            body = load_mapping(kind, DIMS)
+            body["mappings"]["_meta"] |= {"schema": 2, "vector_index": "int8_hnsw"}
+            properties = body["mappings"]["properties"]
+            if "vector" in properties:
+                properties["vector"] |= {"element_type": "float", "index_options": {"type": "int8_hnsw"}}
+            if properties.pop("main_topics", None):
+                weights = {"topic": {"type": "keyword"}, "weight": {"type": "double"}}
+                properties["topic_weights"] = {"type": "nested", "properties": weights}
+            assert create_index(cluster, names, kind, 1, body)
+    with closing(ElasticEngine(connect(url), PREFIX, "old", DIMS, create=False)) as engine:
+        engine.store([document(id_) for id_ in "abc"])
+        topics = {"a": (("t-000001", 0.9),), "b": (("t-000001", 0.2), ("t-000002", 0.8)), "c": ()}
+        engine.write_mined(
+            [
+                mined(id_, axis(at), topics=topics[id_], mentions=(mention(id_, "x", axis(at)),))
+                for at, id_ in enumerate("abc")
+            ]
+        )
+        engine.write_phrases([phrase("x", axis(1))])
+        engine.refine([Refinement("c", (), (TopicWeight("t-000001", 1.0),), {}, "r")])
+        ranking = engine.topic_documents("t-000001", axis(1))
+        assert (ranking.ids, ranking.total) == (("a", "c", "b"), 3)  # b is nearest, but mostly about another
+        assert engine.search(SearchRequest(vector=axis(1), limit=1)).meaning.ids == ("b",)
+        assert [row.document_id for row, _ in engine.nearest_mentions(axis(2), limit=1)] == ["c"]
+        np.testing.assert_allclose(engine.mentions(["b"])[0].vector, axis(1), atol=1e-6)
+        assert [row.phrase for row, _ in engine.nearest_phrases(axis(1))] == ["x"]
+        assert not engine.wasteful()
 
 
 def test_an_index_that_has_grown_gets_a_graph_and_finds_the_same(url, monkeypatch):
