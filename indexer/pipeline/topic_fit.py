@@ -24,9 +24,8 @@ SAMPLE_DOCUMENTS = 3_000  # more change no topic and cost memory
 SAMPLE_PHRASES = 16  # of each sampled document, the best ones
 CHUNK = 256  # documents read at once
 
-MinedRows = tuple[
-    StoredDocument, list[MentionRow]
-]  # a document with its vector, and its mentions, best first
+# A document with its vector, and its mentions, best first.
+MinedRows = tuple[StoredDocument, list[MentionRow]]
 
 
 class TopicFitter:
