@@ -26,7 +26,7 @@ from indexer.text import Preparer
 from indexer.topics.models.registry import TopicModel
 
 CHUNK = 64  # documents encoded in one call
-PHRASES_KEPT = 32  # mention rows per document (design: the best 32 by score)
+PHRASES_KEPT = 20  # mention rows of a document; with 32 judged searches find no more (docs/elasticsearch.md)
 
 logger = get_logger(__name__)
 
@@ -143,7 +143,7 @@ def mined(
     """Choose the best phrases of a document; its keyphrases are provisional until `finish`."""
     scores = np.round(ranker.rank(document, encoded), DECIMALS) if ranker else base_scores(encoded)
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-    rows = tuple(_mention_row(document, encoded, i, float(scores[i])) for i in order)
+    rows = tuple(_mention_row(document, encoded, i, round(float(scores[i]), DECIMALS)) for i in order)
     chosen = choose_ranked(rows, keyphrases) if ranker else choose(rows[:PHRASES_KEPT], {}, 1, keyphrases)
     # Parts of phrases are kept as keyphrases only: as phrases of the collection they would repeat the whole ones.
     names = {keyphrase.phrase_id for keyphrase in chosen}

@@ -7,6 +7,8 @@ from indexer.engines.elastic.engine import ElasticEngine
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.settings import Settings
 
+CACHE = "vectors"  # folder in the home
+
 __all__ = ["ElasticEngine", "connect_to", "exists", "open_engine", "open_generations"]
 
 
@@ -31,6 +33,7 @@ def open_engine(settings: Settings, dims: int, *, create: bool) -> ElasticEngine
             vector_index=settings.vector_index,
             language=settings.language,
             create=create,
+            cache=settings.home / CACHE,
         )
     except BaseException:
         cluster.close()
@@ -44,6 +47,7 @@ def open_generations(settings: Settings) -> ElasticGenerations:
         settings.collection,
         vector_index=settings.vector_index,
         language=settings.language,
+        cache=settings.home / CACHE,
     )
 
 

@@ -80,7 +80,7 @@ def send(
     chunk_bytes: int = CHUNK_BYTES,
     chunk_actions: int = CHUNK_ACTIONS,
 ) -> list[BulkFailure]:
-    """Execute actions chunk by chunk; reads the iterable once and holds one chunk.
+    """Execute actions chunk by chunk; reads the iterable once and holds one chunk, of one index.
 
     Rows that a busy server rejects are sent again without the others; a request that is too large is split; requests to
     an unavailable server are retried.
@@ -102,7 +102,8 @@ def _chunks(actions: Iterable[Action], max_bytes: int, max_actions: int) -> Iter
     size = 0
     for action in actions:
         lines = _encoded(action)
-        if chunk and (size + len(lines.data) > max_bytes or len(chunk) == max_actions):
+        full = size + len(lines.data) > max_bytes or len(chunk) == max_actions
+        if chunk and (full or action.index != chunk[0].action.index):
             yield chunk
             chunk, size = [], 0
         chunk.append(lines)
@@ -112,7 +113,7 @@ def _chunks(actions: Iterable[Action], max_bytes: int, max_actions: int) -> Iter
 
 
 def _encoded(action: Action) -> _Lines:
-    head: dict[str, Any] = {"_index": action.index, "_id": action.id}
+    head: dict[str, Any] = {"_id": action.id}
     if action.guard is not None:
         head["if_seq_no"], head["if_primary_term"] = action.guard
     elif action.kind == "update":
@@ -164,7 +165,8 @@ def _post(cluster: Cluster, lines: Sequence[_Lines]) -> list[Any]:
     operations: Any = [
         line.data for line in lines
     ]  # the client accepts encoded lines, which it does not document
-    answer = cluster.once(cluster.client.bulk, operations=operations, require_alias=True)
+    index = lines[0].action.index
+    answer = cluster.once(cluster.client.bulk, index=index, operations=operations, require_alias=True)
     return list(answer["items"])
 
 

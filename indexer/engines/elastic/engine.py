@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from typing import Any
 
 from indexer.common import batches
@@ -25,6 +26,7 @@ from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, crowded, grow_graph, index_state, prepare
 from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
+from indexer.engines.elastic.vector_cache import VectorCache
 from indexer.engines.elastic.vectors import bad_vector
 from indexer.engines.elastic.writing import Writer
 from indexer.engines.values import bindable, unencodable
@@ -61,6 +63,7 @@ class ElasticEngine:
         language: Of the texts.
         create: Create the indices when there are none.
         names: Of a generation that is not live.
+        cache: Folder of the vectors that processes of this machine have written; see `VectorCache`.
 
     Raises:
         NotFound: The collection does not exist, and `create` is False.
@@ -80,6 +83,7 @@ class ElasticEngine:
         language: str = "english",
         create: bool = True,
         names: Names | None = None,
+        cache: Path | None = None,
     ) -> None:
         self.names = names or Names.of(prefix, collection)
         self.dims = dims
@@ -95,7 +99,8 @@ class ElasticEngine:
         )
         self._fresh = Freshness(cluster)
         self._marks = ChangeMarks(cluster, self.names, self._fresh)
-        self._writer = Writer(cluster, self.names, dims, self._fresh, self._state)
+        self._cache = VectorCache(cache, dims) if cache else None
+        self._writer = Writer(cluster, self.names, dims, self._fresh, self._state, self._cache)
 
     # -- writing ---------------------------------------------------------------------------------------------
 
@@ -229,7 +234,7 @@ class ElasticEngine:
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
         self._fresh.refresh(self.names.mentions)
-        return reading.mentions_of_documents(self._cluster, self.names, document_ids)
+        return reading.mentions_of_documents(self._cluster, self.names, document_ids, self._cache)
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
@@ -244,7 +249,7 @@ class ElasticEngine:
     def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
         # Includes the writes of other processes: their marks may be noted, and are cleared with the phrase.
         self._fresh.refresh_all(self.names.mentions)
-        yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit)
+        yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit, self._cache)
 
     def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
         self._fresh.refresh(self.names.documents)

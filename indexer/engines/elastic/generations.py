@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from elasticsearch import NotFoundError
@@ -38,6 +39,7 @@ class ElasticGenerations:
     Args:
         connect: Creates a connection: one for this object, one for each engine that it opens.
         vector_index, language: Of generations that are made.
+        cache: See `ElasticEngine`.
     """
 
     connect: Callable[[], Cluster]
@@ -45,6 +47,7 @@ class ElasticGenerations:
     collection: str
     vector_index: VectorIndex = "auto"
     language: str = "english"
+    cache: Path | None = None
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -186,8 +189,9 @@ class ElasticGenerations:
         cluster = self.connect()
         try:
             return ElasticEngine(
-                cluster, self.prefix, self.collection, dims, language=language, create=False, names=names
-            )
+                cluster, self.prefix, self.collection, dims,
+                language=language, create=False, names=names, cache=self.cache,
+            )  # fmt: skip
         except BaseException:
             cluster.close()
             raise

@@ -16,13 +16,15 @@ from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, r
 from indexer.engines.elastic.cluster import Cluster, explained
 from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.rows import Choice, Row, usable
+from indexer.engines.elastic.vector_cache import VectorCache
 from indexer.engines.elastic.vectors import vector_of
 from indexer.errors import EngineUnavailable
 from indexer.records import MentionRow, Vector
 
-PAGE = 1_000
+PAGE = 2_000
 IDS_AT_ONCE = 1_000
 DOCUMENTS_AT_ONCE = 250
+SLICE_ROWS = 50_000
 MAX_CHOICES = 20_000  # documents whose choices are remembered during a stream: about 100 MB
 MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 KEEP_ALIVE = "5m"  # of a point in time; every page renews it
@@ -155,6 +157,7 @@ def stream(
     sort: Sequence[str],
     fields: Sequence[str] | None = None,
     vectors: bool = False,
+    cache: VectorCache | None = None,
     guards: bool = False,
     page: int = PAGE,
 ) -> Generator[Row, None, None]:
@@ -166,24 +169,31 @@ def stream(
         sort: Fields, ascending, which differ for any two rows; or `_score`, the highest first.
         fields: Of the rows; all when None.
         vectors: Read the vectors of the rows too; see `vector_of`.
+        cache: Where to look for these vectors first.
         guards: Read the versions of the rows; see `guard_of`.
     """
 
     def snapshot() -> str:
         return str(cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"])
 
+    cached = cache if vectors and cache and not cache.is_empty() else None
+
     def page_after(last: list[Any] | None, opened: str) -> Any:
-        return cluster.search(
+        served = vectors and not cached
+        answer = cluster.search(
             query=query,
             size=page,
             sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
             search_after=last,
             pit={"id": opened, "keep_alive": KEEP_ALIVE},
-            source=_source(fields, vectors),
-            fields=[{"field": "vector"}] if vectors else None,
+            source=_source(fields, served),
+            fields=[{"field": "vector"}] if served else None,
             seq_no_primary_term=guards,
             track_total_hits=False,
         )
+        if cached:
+            _add_vectors(cluster, answer["hits"]["hits"], cached, answer["pit_id"])
+        return answer
 
     opened = snapshot()
     after: list[Any] | None = None
@@ -211,6 +221,25 @@ def stream(
             wait([found])
             with_error = cluster.client.options(ignore_status=404)
             cluster.ask(with_error.close_point_in_time, id=opened)
+
+
+def _add_vectors(cluster: Cluster, hits: Sequence[Row], cache: VectorCache, opened: str) -> None:
+    """Add to each hit its vector, from the cache or else from the same point in time."""
+    found = cache.find([hit["_source"].get("vector_key") for hit in hits])
+    for hit, vector in zip(hits, found, strict=True):
+        hit["fields"] = {"vector": vector}
+    missing = {hit["_id"]: hit for hit, vector in zip(hits, found, strict=True) if vector is None}
+    if missing:
+        answer = cluster.search(
+            query={"ids": {"values": list(missing)}},
+            size=len(missing),
+            pit={"id": opened, "keep_alive": KEEP_ALIVE},
+            source=["vector"],
+            fields=[{"field": "vector"}],
+            track_total_hits=False,
+        )
+        for hit in answer["hits"]["hits"]:
+            missing[hit["_id"]]["fields"] = {"vector": hit.get("fields", hit["_source"]).get("vector")}
 
 
 def _source(fields: Sequence[str] | None, vectors: bool) -> Any:
@@ -281,12 +310,15 @@ class ChangeMarks:
 # -- mentions ------------------------------------------------------------------------------------------------
 
 
-def mentions_of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) -> list[MentionRow]:
+def mentions_of_documents(
+    cluster: Cluster, names: Names, ids: Sequence[str], cache: VectorCache | None
+) -> list[MentionRow]:
     """Return mention rows by document in the order given, then by score."""
     found: dict[str, list[MentionRow]] = {}
     for some in batches(rows.usable(ids), DOCUMENTS_AT_ONCE):
         query = {"terms": {"document_id": some}}
-        hits = stream(cluster, names.mentions, query, sort=["document_id", "phrase_id"], vectors=True)
+        order = ["document_id", "phrase_id"]
+        hits = stream(cluster, names.mentions, query, sort=order, vectors=True, cache=cache)
         for row in join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)):
             found.setdefault(row.document_id, []).append(row)
     for group in found.values():
@@ -295,14 +327,34 @@ def mentions_of_documents(cluster: Cluster, names: Names, ids: Sequence[str]) ->
 
 
 def mentions_by_phrase(
-    cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int
+    cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int, cache: VectorCache | None
 ) -> Iterator[list[MentionRow]]:
     """Iterate over groups by phrase id (all with None); at most `limit` rows of each carry their vector."""
-    query: dict[str, Any] = {"match_all": {}} if ids is None else {"terms": {"phrase_id": list(ids)}}
-    hits = stream(cluster, names.mentions, query, sort=["phrase_id", "chance", "document_id"], vectors=True)
-    found = join_mentions(cluster, names, _limited(hits, limit))
-    for _, group in groupby(found, key=lambda row: row.phrase_id):
-        yield list(group)
+    order = ["phrase_id", "chance", "document_id"]
+    queries = slices_of_phrases(cluster, names) if ids is None else [{"terms": {"phrase_id": list(ids)}}]
+    for query in queries:
+        hits = stream(cluster, names.mentions, query, sort=order, vectors=True, cache=cache)
+        found = join_mentions(cluster, names, _limited(hits, limit))
+        for _, group in groupby(found, key=lambda row: row.phrase_id):
+            yield list(group)
+
+
+def slices_of_phrases(cluster: Cluster, names: Names) -> list[dict[str, Any]]:
+    """Return queries that together match each mention once, in ascending order of phrase ids.
+
+    For each page the server looks at all rows that the query matches: without slices, the time to read all pages would
+    grow with the square of their number. The ids are hexadecimal hashes, so that slices have equal sizes; ids of
+    another kind are in slices too, of any size.
+    """
+    rows_ = int(cluster.ask(cluster.client.count, index=names.mentions)["count"])
+    digits = 0
+    while rows_ > SLICE_ROWS * 16**digits:
+        digits += 1
+    edges = [f"{number:0{digits}x}" for number in range(1, 16**digits)]
+    return [
+        {"range": {"phrase_id": {"gte": low, "lt": high}}}
+        for low, high in zip([None, *edges], [*edges, None], strict=True)
+    ]
 
 
 def _limited(hits: Iterable[Row], limit: int) -> Iterator[tuple[Row, Vector | None]]:
@@ -333,5 +385,5 @@ def join_mentions(
 
 
 def _choices(cluster: Cluster, names: Names, documents: Sequence[str]) -> dict[str, Choice]:
-    found = by_id(cluster, names.documents, documents, rows.CHOICE_FIELDS)
+    found = by_id(cluster, names.documents, documents, rows.JOINED_FIELDS)
     return {id_: rows.to_choice(row) for id_, row in found.items()}

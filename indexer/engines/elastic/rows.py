@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY
+from indexer.engines.elastic.vector_cache import key_of
 from indexer.engines.elastic.vectors import VectorField, of_vector
 from indexer.engines.values import (
     Value,
@@ -133,10 +134,12 @@ def _one_or_many(items: Iterable[Any]) -> Any:
 
 def of_mined(row: MinedDocument, labels: Mapping[str, str], vectors: VectorField, nested: bool) -> Row:
     """Return the fields that mining adds to a document."""
+    topics = [mention.topic for mention in row.mentions]
     return {
         **of_choice(row, labels, nested),
         "phrase_ids": [mention.phrase_id for mention in row.mentions],
-        "mention_topics": [mention.topic for mention in row.mentions],
+        "mention_topics": topics if any(topics) else [],
+        **({} if nested else {"sentences": sentences_of(row)}),
         "bundle": row.bundle,
         "mined_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "vector": vectors.stored(row.vector),
@@ -186,48 +189,78 @@ def mention_id(document_id: str, phrase_id: str) -> str:
     return blake2b(f"{document_id}\0{phrase_id}".encode(), digest_size=16).hexdigest()
 
 
-def of_mention(mention: MentionRow, bundle: str, document: Mapping[str, Any], vectors: VectorField) -> Row:
-    """Return the row of a mention. Its document stores its topic, and whether it is a keyphrase: see `Choice`.
+def sentences_of(row: MinedDocument) -> list[str]:
+    """Return the distinct sentences of a document's mentions; the mentions name them by number."""
+    return list(dict.fromkeys(mention.sentence for mention in row.mentions))
+
+
+def of_mentions(
+    row: MinedDocument, document: Mapping[str, Any], vectors: VectorField, nested: bool
+) -> Iterator[tuple[str, Row]]:
+    """Yield the id and the row of each mention. Its document stores its topic, its sentence, and whether it is a
+    keyphrase: see `Choice`.
 
     Args:
         document: The document's stored row; its `meta` and `numbers` are copied, so that they can filter a vector
             search.
+        nested: The index of documents has no `sentences`; see `IndexState`.
     """
-    return {
-        "document_id": mention.document_id,
-        "phrase_id": mention.phrase_id,
-        "phrase": mention.phrase,
-        "surface": mention.surface,
-        "score": mention.score,
-        "places": _flat(mention.places),
-        "sentence": mention.sentence,
-        "chance": chance(mention.document_id),
-        "vector": vectors.stored(mention.vector),
-        "meta": document.get("meta") or {},
-        "numbers": document.get("numbers") or {},
-        "bundle": bundle,
-    }
+    numbers = {sentence: number for number, sentence in enumerate(sentences_of(row))}
+    copied = {name: document[name] for name in ("meta", "numbers") if document.get(name)}
+    for mention in row.mentions:
+        vector = vectors.stored(mention.vector)
+        yield (
+            mention_id(row.id, mention.phrase_id),
+            {
+                "document_id": mention.document_id,
+                "phrase_id": mention.phrase_id,
+                "phrase": mention.phrase,
+                "surface": mention.surface,
+                "score": mention.score,
+                "places": _flat(mention.places),
+                "sentence": mention.sentence if nested else numbers[mention.sentence],
+                "chance": chance(mention.document_id),
+                "vector": vector,
+                **(
+                    {"vector_key": key_of(bytes.fromhex(vector))}
+                    if isinstance(vector, str) and not nested
+                    else {}
+                ),
+                **copied,
+            },
+        )
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Topics and keyphrases among a document's mentions.
+    """Topics and keyphrases among a document's mentions, and their sentences.
 
-    The document stores them, not the mentions, because they change with every fit of topics, and rows with a vector are
-    expensive to rewrite. A mention that its document does not name was left by a killed writer, and is ignored.
+    The document stores them, not the mentions: topics and keyphrases change with every fit of topics, and rows with a
+    vector are expensive to rewrite; several mentions share a sentence. A mention that its document does not name was
+    left by a killed writer, and is ignored.
     """
 
     topics: Mapping[str, str | None]  # phrase id ► topic id, of all mentions
     keyphrases: frozenset[str]  # phrase ids
+    sentences: Sequence[str] = ()
+
+    def sentence(self, stored: int | str) -> str:
+        """Return the sentence of a mention: a number here, the text itself in rows of version 0.1.0."""
+        if isinstance(stored, str):
+            return stored
+        return self.sentences[stored] if stored < len(self.sentences) else ""
 
 
 CHOICE_FIELDS = ["phrase_ids", "mention_topics", "keyphrase_rows.phrase_id"]
+JOINED_FIELDS = [*CHOICE_FIELDS, "sentences"]
 
 
 def to_choice(row: Mapping[str, Any]) -> Choice:
-    """Read a choice from a document's row, or its `CHOICE_FIELDS`."""
-    topics = dict(zip(row.get("phrase_ids", ()), row.get("mention_topics", ()), strict=True))
-    return Choice(topics, frozenset(keyphrase["phrase_id"] for keyphrase in row.get("keyphrase_rows", ())))
+    """Read a choice from a document's row, or its `JOINED_FIELDS`."""
+    phrases = row.get("phrase_ids", ())
+    topics = dict(zip(phrases, row.get("mention_topics") or [None] * len(phrases), strict=True))
+    keyphrases = frozenset(keyphrase["phrase_id"] for keyphrase in row.get("keyphrase_rows", ()))
+    return Choice(topics, keyphrases, row.get("sentences", ()))
 
 
 def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) -> MentionRow:
@@ -238,7 +271,7 @@ def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) ->
         surface=row["surface"],
         score=row["score"],
         places=_places(row["places"]),
-        sentence=row["sentence"],
+        sentence=choice.sentence(row["sentence"]),
         vector=_NO_VECTOR if vector is None else vector,
         topic=choice.topics[row["phrase_id"]],
         keyphrase=row["phrase_id"] in choice.keyphrases,

@@ -92,7 +92,9 @@ def vector_of(hit: Mapping[str, Any], field: str = "vector") -> Vector | None:
 
     Servers from 9.2 on answer by field name only; 8.19 has bytes in ``_source`` only.
     """
-    found = hit.get("fields", {}).get(field) or hit.get("_source", {}).get(field)
+    found = hit.get("fields", {}).get(field)
+    if found is None:
+        found = hit.get("_source", {}).get(field)
     if isinstance(found, str):
         found = np.frombuffer(bytes.fromhex(found), np.int8)
     return None if found is None else to_vector(found)

@@ -22,6 +22,7 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import IndexState, Names
 from indexer.engines.elastic.reading import VECTORS, Freshness, Version, by_id, stream, versions_by_id
 from indexer.engines.elastic.rows import Row, mention_id
+from indexer.engines.elastic.vector_cache import VectorCache
 from indexer.engines.elastic.vectors import bad_vector, vector_of
 from indexer.engines.values import unencodable, unstorable_mined
 from indexer.errors import WriteRefused
@@ -42,6 +43,7 @@ class Writer:
     dims: int
     fresh: Freshness
     state: IndexState
+    cache: VectorCache | None = None
 
     # -- documents -------------------------------------------------------------------------------------------
 
@@ -98,13 +100,17 @@ class Writer:
                 refused.pop(row.id, None)
         self._mark(_lost(row, old[row.id]) for row in taken.values())
         vectors = self.state.vectors[self.names.mentions]
-        failures = self.fresh.send(
-            Action("index", self.names.mentions, mention_id(row.id, mention.phrase_id), body)
+        bodies = {
+            id_: body
             for row in taken.values()
-            for mention, body in (
-                (m, rows.of_mention(m, row.bundle, old[row.id], vectors)) for m in row.mentions
-            )
+            for id_, body in rows.of_mentions(row, old[row.id], vectors, self.state.nested)
+        }
+        failures = self.fresh.send(
+            Action("index", self.names.mentions, id_, body) for id_, body in bodies.items()
         )
+        if self.cache:
+            keyed = (body for body in bodies.values() if "vector_key" in body)
+            self.cache.add({body["vector_key"]: bytes.fromhex(body["vector"]) for body in keyed})
         for failure in failures:
             body = failure.action.body or {}
             refused[body["document_id"]] = (f"mention '{body['phrase']}': {failure.reason}", "unsound")

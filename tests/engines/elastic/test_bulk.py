@@ -23,8 +23,8 @@ def rows(*ids: str, text: str = "x") -> list[Action]:
 
 def test_rows_are_sent_in_chunks_of_so_many_bytes(stub, cluster):
     ids = [f"{number:02}" for number in range(10)]
-    # head and body of one row: {"index":{"_index":"rows","_id":"00"}} and {"text":"xxxxxxxxxx"} = 38 + 1 + 21
-    assert send(cluster, rows(*ids, text="x" * 10), chunk_bytes=4 * 60) == []
+    # head and body of one row: {"index":{"_id":"00"}} and {"text":"xxxxxxxxxx"} = 22 + 1 + 21
+    assert send(cluster, rows(*ids, text="x" * 10), chunk_bytes=4 * 44) == []
     assert stub.sent == [ids[:4], ids[4:8], ids[8:]]
     assert sorted(stub.rows) == ids
 
@@ -77,7 +77,7 @@ def test_a_lost_connection_loses_and_doubles_nothing(stub, cluster):
 
 
 def test_a_request_that_is_too_large_is_split(stub, cluster, pauses):
-    stub.largest = 130  # two rows of some 50 bytes each
+    stub.largest = 90  # two rows of some 35 bytes each
     assert send(cluster, rows(*"abcdefg")) == []
     assert [id_ for part in stub.sent for id_ in part] == list("abcdefg")
     assert max(map(len, stub.sent)) == 2
@@ -88,9 +88,9 @@ def test_a_single_row_that_is_too_large_is_refused_with_its_size(stub, cluster):
     stub.largest = 200
     actions = [*rows("a"), *rows("b", text="x" * 300), *rows("c")]
     (failure,) = send(cluster, actions)
-    # {"index":{"_index":"rows","_id":"b"}} is 37 bytes, the line feed 1, {"text":""} with 300 signs 311
+    # {"index":{"_id":"b"}} is 21 bytes, the line feed 1, {"text":""} with 300 signs 311
     assert (failure.action.id, failure.status) == ("b", 413)
-    assert failure.reason == "it has 349 bytes, more than the server takes in one request"
+    assert failure.reason == "it has 333 bytes, more than the server takes in one request"
     assert sorted(stub.rows) == ["a", "c"]
 
 

@@ -45,8 +45,8 @@ def test_the_state_goes_with_the_action_and_the_server_tries_nothing_again(stub,
     stub.put("a", {"n": 1})
     stub.put("b", {"n": 1})
     send(cluster, [Action("update", "rows", "a", {"n": 2}, (0, 1)), Action("update", "rows", "b", {"n": 2})])
-    assert stub.heads["a"] == {"_index": "rows", "_id": "a", "if_seq_no": 0, "if_primary_term": 1}
-    assert stub.heads["b"] == {"_index": "rows", "_id": "b", "retry_on_conflict": 3}
+    assert stub.heads["a"] == {"_id": "a", "if_seq_no": 0, "if_primary_term": 1}
+    assert stub.heads["b"] == {"_id": "b", "retry_on_conflict": 3}
 
 
 def test_a_row_that_another_has_written_to_is_a_conflict_and_stays(stub, cluster, pauses):

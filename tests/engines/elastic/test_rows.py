@@ -73,10 +73,9 @@ def test_a_mention_has_what_its_document_is_filtered_by_and_the_document_its_top
     row = mined(
         "a", keyphrases=(keyphrase("Heat pump"),), topics=(("t-000002", 0.5),), mentions=(first, second)
     )
-    stored = rows.of_mention(
-        first, "base", {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"}, BYTES
-    )
-    assert (stored["meta"], stored["numbers"], stored["bundle"]) == ({"lang": "en"}, {"year": 2020.0}, "base")
+    fields = {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"}
+    (_, stored), (_, other_stored) = rows.of_mentions(row, fields, BYTES, nested=False)
+    assert (stored["meta"], stored["numbers"]) == ({"lang": "en"}, {"year": 2020.0})
     on_document = rows.of_mined(row, {"t-000002": "Heating"}, BYTES, nested=False)
     assert (on_document["phrase_ids"], on_document["mention_topics"]) == (
         ["p-heat pump", "p-valve"],
@@ -91,7 +90,8 @@ def test_a_mention_has_what_its_document_is_filtered_by_and_the_document_its_top
         "t-000001",
         True,
     )
-    other = rows.to_mention({**stored, "phrase_id": "p-valve"}, choice, None)
+    assert back.sentence == first.sentence
+    other = rows.to_mention(other_stored, choice, None)
     assert (other.topic, other.keyphrase, other.vector.size) == (None, False, 0)
 
 
