@@ -305,10 +305,6 @@ class Engine(Protocol):
         """
         ...
 
-    def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
-        """Return in how many documents each phrase has a mention row; 0 for unknown phrases."""
-        ...
-
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         """Return phrase rows in the order given; unknown ids are skipped."""
         ...

@@ -6,11 +6,12 @@ receives, joined with its similarity to the document. Added here: what the colle
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from indexer.common import Floats
+from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import EncodedDocument, Keyphrase, MentionRow
 from indexer.text import stemmed
 
@@ -47,23 +48,21 @@ def base_scores(encoded: EncodedDocument) -> Floats:
     return np.round(np.clip(score / whole, 0, 1), DECIMALS).astype(np.float32)
 
 
-def choose(
-    rows: Sequence[MentionRow], frequencies: Mapping[str, int], documents: int, limit: int
-) -> tuple[Keyphrase, ...]:
+def choose(rows: Sequence[MentionRow], frequencies: DocumentFrequencies, limit: int) -> tuple[Keyphrase, ...]:
     """Choose the keyphrases of one document among its mention rows.
 
     Args:
         rows: With their base scores.
-        frequencies: phrase id ► in how many documents of the collection it stands.
-        documents: How many documents the collection has, at least 1.
+        frequencies: Of phrases in the collection.
         limit: At most so many; near-duplicates are merged, so there may be fewer.
     """
     if not rows:
         return ()
-    rarity = _scaled(np.array([-np.log(max(frequencies.get(r.phrase_id, 1), 1) / documents) for r in rows]))
+    share = [frequencies.counts.get(row.phrase_id, 1) / frequencies.documents for row in rows]
+    rarity = _scaled(-np.log(share))
     base = np.array([row.score for row in rows])
-    share = RARITY_SHARE / (1 + SIMILARITY_SHARE + EARLY_SHARE)
-    score = np.round((base + share * rarity) / (1 + share), DECIMALS)
+    weight = RARITY_SHARE / (1 + SIMILARITY_SHARE + EARLY_SHARE)
+    score = np.round((base + weight * rarity) / (1 + weight), DECIMALS)
     return tuple(_without_duplicates(rows, score)[:limit])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from indexer.keyphrases.scoring import choose, choose_ranked
 from indexer.pipeline import drift_check
 from indexer.pipeline.steps import MiningOptions
 from indexer.pipeline.topic_fit import CHUNK, MinedRows, TopicFitter, mined_documents, sample_ids
+from indexer.pipeline.write_behind import WriteBehind
 from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
 from indexer.topics.fits import NamedFit, live_fit, save_fit
@@ -171,6 +173,7 @@ class Finisher:
             ),
             live.model,
             live.fitted or live.run,
+            frequencies=live.frequencies,
         )
         save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
         for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
@@ -199,33 +202,24 @@ class Finisher:
         Args:
             touched: The phrases of these documents are added to it; None where all phrases are written anyway.
         """
-        total = self.engine.info().documents
         absent = self._absent_finder() if ids else None
         done = self.without_topic = 0
         self._progress("assign", 0, len(ids))
-        for some in batches(ids, CHUNK):
-            known = [self._read.pop(id_) for id_ in some if id_ in self._read]
-            unread = set(some).difference(stored.document.id for stored, _ in known)
-            mined = [*known, *mined_documents(self.engine, sorted(unread))]
-            phrases = {row.phrase_id for _, rows in mined for row in rows}
-            if touched is not None:
-                touched |= phrases
-            frequencies = self.engine.document_frequencies(list(phrases))
-            self.catalog.check_locks()
-            self.engine.refine(
-                [self._refinement(named, stored, rows, frequencies, total, absent) for stored, rows in mined]
-            )
-            done += len(some)
-            self._progress("assign", done, len(ids))
+        with WriteBehind() as later:
+            for some in batches(ids, CHUNK):
+                known = [self._read.pop(id_) for id_ in some if id_ in self._read]
+                unread = set(some).difference(stored.document.id for stored, _ in known)
+                mined = [*known, *mined_documents(self.engine, sorted(unread))]
+                if touched is not None:
+                    touched |= {row.phrase_id for _, rows in mined for row in rows}
+                final = [self._refinement(named, stored, rows, absent) for stored, rows in mined]
+                self.catalog.check_locks()
+                later(partial(self.engine.refine, final))
+                done += len(some)
+                self._progress("assign", done, len(ids))
 
     def _refinement(
-        self,
-        named: NamedFit,
-        stored: StoredDocument,
-        rows: Sequence[MentionRow],
-        frequencies: Mapping[str, int],
-        total: int,
-        absent: AbsentFinder | None,
+        self, named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow], absent: AbsentFinder | None
     ) -> Refinement:
         topics = assigned_topics(named, stored, rows)
         shares = vote([named.ids.index(t) if t else -1 for t in topics], [row.score for row in rows])
@@ -233,7 +227,7 @@ class Finisher:
         if self._ranker:
             keyphrases = choose_ranked(rows, self._options.keyphrases)
         else:
-            keyphrases = choose(rows, frequencies, total, self._options.keyphrases)
+            keyphrases = choose(rows, named.frequencies, self._options.keyphrases)
         if absent and stored.vector is not None:
             keyphrases += absent.find(stored.document, stored.vector, rows, self._options.absent)
         return Refinement(
@@ -280,18 +274,23 @@ class Finisher:
         """
         rows: list[PhraseRow] = []
         done = 0
-        for done, mentions in enumerate(groups, 1):
-            row = phrase_row(mentions)
-            if row.documents >= 2 or any(m.keyphrase for m in mentions):
-                rows.append(row)
-            else:
-                gone.append(row.phrase_id)
-            if maker and row.topics:
-                maker.add(_count(mentions, row))
-            if len(rows) >= PHRASE_CHUNK or len(gone) >= PHRASE_CHUNK:
-                self._flush(rows, gone)
-                self._progress("consolidate", done, total)
-        self._flush(rows, gone)
+        with WriteBehind() as later:
+            for done, mentions in enumerate(groups, 1):
+                row = phrase_row(mentions)
+                if row.documents >= 2 or any(m.keyphrase for m in mentions):
+                    rows.append(row)
+                else:
+                    gone.append(row.phrase_id)
+                if maker and row.topics:
+                    maker.add(_count(mentions, row))
+                if len(rows) >= PHRASE_CHUNK or len(gone) >= PHRASE_CHUNK:
+                    self.catalog.check_locks()
+                    later(partial(self._replace_phrases, rows[:], gone[:]))
+                    rows.clear()
+                    gone.clear()
+                    self._progress("consolidate", done, total)
+        self.catalog.check_locks()
+        self._replace_phrases(rows, gone)
         self._progress("consolidate", done if total is None else total, total)
 
     def _mentions_of(self, phrases: Sequence[str], gone: list[str]) -> Iterator[list[MentionRow]]:
@@ -303,12 +302,9 @@ class Finisher:
                 yield mentions
             gone += sorted(missing)
 
-    def _flush(self, rows: list[PhraseRow], gone: list[str]) -> None:
-        self.catalog.check_locks()
+    def _replace_phrases(self, rows: Sequence[PhraseRow], gone: Sequence[str]) -> None:
         self.engine.write_phrases(rows)
         self.engine.delete_phrases(gone)
-        rows.clear()
-        gone.clear()
 
     def _centroids(self, named: NamedFit) -> dict[str, Floats]:
         """One centroid per topic: the mean where a merged one has several."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from indexer.engines.base import Engine, Refused
 from indexer.errors import IndexerError, InputError
+from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.keyphrases.ranker import Ranker
 from indexer.keyphrases.scoring import DECIMALS, base_scores, choose, choose_ranked
 from indexer.log import get_logger
@@ -144,7 +145,11 @@ def mined(
     scores = np.round(ranker.rank(document, encoded), DECIMALS) if ranker else base_scores(encoded)
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     rows = tuple(_mention_row(document, encoded, i, round(float(scores[i]), DECIMALS)) for i in order)
-    chosen = choose_ranked(rows, keyphrases) if ranker else choose(rows[:PHRASES_KEPT], {}, 1, keyphrases)
+    chosen = (
+        choose_ranked(rows, keyphrases)
+        if ranker
+        else choose(rows[:PHRASES_KEPT], DocumentFrequencies(), keyphrases)
+    )
     # Parts of phrases are kept as keyphrases only: as phrases of the collection they would repeat the whole ones.
     names = {keyphrase.phrase_id for keyphrase in chosen}
     own = {rows[at].phrase_id for at, i in enumerate(order) if encoded.own[i] > 0}

@@ -13,6 +13,7 @@ from indexer.catalog import Catalog
 from indexer.catalog.entries import LineageEntry, topic_id
 from indexer.common import Floats, batches, dotted_path, shuffled, unit
 from indexer.engines.base import Engine
+from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import MentionRow, StoredDocument, Topic
 from indexer.topics.fits import NamedFit, pending_fit, save_fit
 from indexer.topics.labels import LabelMaker, PhraseCount
@@ -77,6 +78,9 @@ class TopicFitter:
             request.number,
             tuple(self._lineage(continued, names, old)),
             request.model or DEFAULT,
+            frequencies=DocumentFrequencies.of(
+                [row.phrase_id for row in rows] for _, rows in self.read.values()
+            ),
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, LineageEntry
+from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.topics.models.base import TopicFit
 from indexer.topics.models.registry import DEFAULT, TopicRequest
 
@@ -33,6 +34,7 @@ class NamedFit:
     model: str = DEFAULT
     fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
     outdated: bool = False  # nearly all texts were replaced since
+    frequencies: DocumentFrequencies = field(default_factory=DocumentFrequencies)  # keyphrases depend on them
 
     def answers(self, request: TopicRequest) -> bool:
         """Whether a request for topics is met without another fit."""
@@ -72,7 +74,8 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "silhouette": silhouette if np.isfinite(silhouette) else None,
         "lineage": [{name: getattr(entry, name) for name in _LINEAGE} for entry in named.lineage],
     }
-    catalog.save_fit(collection, named.run, "", named.fit.arrays(), info)
+    arrays = {**named.fit.arrays(), **named.frequencies.arrays()}
+    catalog.save_fit(collection, named.run, "", arrays, info)
 
 
 def pending_fit(
@@ -101,4 +104,5 @@ def _named(found: Fit) -> NamedFit:
         info.get("finder", DEFAULT),
         str(info.get("fitted", "")),
         bool(info.get(OUTDATED)),
+        DocumentFrequencies.from_arrays(found.arrays),
     )

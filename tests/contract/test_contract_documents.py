@@ -67,7 +67,6 @@ def test_storing_a_change_loses_what_was_mined(engine, changed):
     (stored,) = engine.documents(["a"], vectors=True)
     assert (stored.keyphrases, stored.topics, stored.vector, stored.bundle) == ((), (), None, "")
     assert engine.mentions(["a"]) == []
-    assert engine.document_frequencies(["p-k"]) == {"p-k": 0}
     assert engine.topic_documents("t-000001", axis(0)).total == 0
     assert engine.search(SearchRequest(facets=("topic", "keyphrase"))).facets == {
         "topic": (),
@@ -120,7 +119,6 @@ def test_delete_removes_documents_with_all_that_hangs_on_them(engine):
     assert engine.delete(["a"]) == 0
     assert list(engine.document_ids()) == ["b"]
     assert engine.mentions(["a", "b"])[0].document_id == "b"
-    assert engine.document_frequencies(["p-wind"]) == {"p-wind": 1}
     answer = engine.search(SearchRequest(vector=axis(0), facets=("topic", "keyphrase", "lang")))
     assert answer.meaning.ids == ("b",)
     assert answer.facets == {"topic": (("t-000001", 1),), "keyphrase": (("k", 1),), "lang": (("en", 1),)}

@@ -218,17 +218,6 @@ def test_at_most_limit_mentions_of_a_phrase_have_a_vector_whatever_the_order_of_
     assert {row.document_id for row in group if row.vector.size} == chosen
 
 
-def test_document_frequencies(engine):
-    engine.store([document("a"), document("b")])
-    engine.write_mined(
-        [
-            mined("a", mentions=(mention("a", "x"), mention("a", "y"))),
-            mined("b", mentions=(mention("b", "x"),)),
-        ]
-    )
-    assert engine.document_frequencies(["p-x", "p-y", "p-z"]) == {"p-x": 2, "p-y": 1, "p-z": 0}
-
-
 def test_documents_that_stand_for_a_topic_are_mostly_about_it_and_near_its_centroid(engine):
     engine.store([document(id_) for id_ in "abcdefg"])
     angles = {"a": 60, "b": 0, "c": 30, "d": 0, "e": 60, "f": 90}

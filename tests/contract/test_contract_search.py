@@ -323,7 +323,6 @@ def test_half_a_character_is_found_nowhere_and_is_no_error(energy):
     assert energy.search(SearchRequest(facets=(odd,))).facets == {odd: ()}
     assert energy.documents([odd, "a"])[0].document.id == "a"
     assert energy.mentions([odd]) == energy.phrases([odd]) == list(energy.mentions_by_phrase([odd])) == []
-    assert energy.document_frequencies([odd]) == {odd: 0}
     assert energy.topic_documents(odd, axis(0)).total == 0
     assert energy.highlights(words("heat"), [odd]) == {}
     assert energy.delete([odd]) == 0

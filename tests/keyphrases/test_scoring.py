@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.keyphrases.scoring import base_scores, choose
 from indexer.records import EncodedDocument, Mention, MentionRow, Place, Sentence, phrase_id
 
@@ -48,21 +49,21 @@ def test_no_phrases_no_scores():
 
 def test_choose_prefers_the_rarer_of_two_equals():
     rows = [row("common thing", 0.5), row("rare thing", 0.5)]
-    frequencies = {phrase_id("common thing"): 90, phrase_id("rare thing"): 1}
-    assert [k.text for k in choose(rows, frequencies, 100, 2)] == ["rare thing", "common thing"]
+    frequencies = DocumentFrequencies({phrase_id("common thing"): 90}, 100)
+    assert [k.text for k in choose(rows, frequencies, 2)] == ["rare thing", "common thing"]
 
 
 def test_choose_merges_near_duplicates_and_keeps_the_better():
     rows = [row("neural network", 0.9, "Neural networks"), row("neural networking", 0.8), row("sun", 0.1)]
-    assert [k.text for k in choose(rows, {}, 1, 5)] == ["Neural networks", "sun"]
+    assert [k.text for k in choose(rows, DocumentFrequencies(), 5)] == ["Neural networks", "sun"]
 
 
 def test_choose_keeps_places_and_orders_ties_by_phrase():
-    chosen = choose([row("b", 0.5), row("a", 0.5)], {}, 1, 5)
+    chosen = choose([row("b", 0.5), row("a", 0.5)], DocumentFrequencies(), 5)
     assert [k.text for k in chosen] == ["a", "b"]
     assert chosen[0].present
     assert chosen[0].places == (Place("text", 0, 1),)
 
 
 def test_choose_stops_at_the_limit():
-    assert len(choose([row(w, 0.5) for w in ("sun", "moon", "star")], {}, 1, 2)) == 2
+    assert len(choose([row(w, 0.5) for w in ("sun", "moon", "star")], DocumentFrequencies(), 2)) == 2

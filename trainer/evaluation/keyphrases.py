@@ -11,7 +11,6 @@ without duplicates. This is the protocol of SEKE 2022 and PromptRank (ACL 2023).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 
 from indexer.common import Floats, batches
 from indexer.errors import InputError
+from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.keyphrases.scoring import choose
 from indexer.pipeline.steps import mined
 from indexer.pipeline.windows import encode_documents
@@ -100,10 +100,10 @@ def evaluate_keyphrases(
     figures = published_for("keyphrases", published, limit=limit)
     labelled = read_labelled(path, limit)
     documents = _candidates(labelled, encoder, tagger, progress)
-    frequencies = Counter(row.phrase_id for one in documents for row in one.rows)
+    frequencies = DocumentFrequencies.of([row.phrase_id for row in one.rows] for one in documents)
     rows = {
         "indexer": [
-            one.chosen or [stemmed(k.text) for k in choose(one.rows, frequencies, len(labelled), max(RANKS))]
+            one.chosen or [stemmed(k.text) for k in choose(one.rows, frequencies, max(RANKS))]
             for one in documents
         ]
     }

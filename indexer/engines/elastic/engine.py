@@ -251,18 +251,6 @@ class ElasticEngine:
         self._fresh.refresh_all(self.names.mentions)
         yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit, self._cache)
 
-    def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
-        self._fresh.refresh(self.names.documents)
-        counts: dict[str, int] = {}
-        for some in batches(rows.usable(phrase_ids), MAX_TERMS):
-            counting = {"terms": {"field": "phrase_ids", "include": some, "size": len(some)}}
-            answer = self._cluster.search(
-                index=self.names.documents, size=0, aggs={"counts": counting}, track_total_hits=False
-            )
-            buckets = answer["aggregations"]["counts"]["buckets"]
-            counts |= {bucket["key"]: int(bucket["doc_count"]) for bucket in buckets}
-        return {id_: counts.get(id_, 0) for id_ in phrase_ids}
-
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         found = by_id(self._cluster, self.names.phrases, ids)
         self._fresh.refresh(self.names.phrases)

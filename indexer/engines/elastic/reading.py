@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from indexer.common import batches
@@ -303,8 +303,8 @@ class ChangeMarks:
 
     def _remember(self, marks: Mapping[str, Guard | None]) -> None:
         self._noted |= marks
-        for phrase in list(self._noted)[: max(0, len(self._noted) - MAX_NOTED)]:
-            del self._noted[phrase]
+        for phrase in list(islice(self._noted, max(0, len(self._noted) - MAX_NOTED))):
+            self._noted.pop(phrase, None)
 
 
 # -- mentions ------------------------------------------------------------------------------------------------

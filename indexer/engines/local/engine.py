@@ -155,8 +155,8 @@ class LocalEngine:
 
     def _note_read(self, connection: sqlite3.Connection, phrases: Sequence[str]) -> None:
         self._read_at |= dict.fromkeys(phrases, phrase_rows.change_count(connection))
-        for phrase in list(self._read_at)[: max(0, len(self._read_at) - MAX_NOTED)]:
-            del self._read_at[phrase]
+        for phrase in list(islice(self._read_at, max(0, len(self._read_at) - MAX_NOTED))):
+            self._read_at.pop(phrase, None)
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
@@ -266,10 +266,6 @@ class LocalEngine:
                 groups = phrase_rows.mentions_by_phrase(connection, self._vectors, page, limit)
             yield from groups
             last = page[-1]
-
-    def document_frequencies(self, phrase_ids: Sequence[str]) -> dict[str, int]:
-        with self._reading() as connection:
-            return phrase_rows.document_frequencies(connection, phrase_ids)
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         with self._reading() as connection:

@@ -405,14 +405,3 @@ def to_mentions(records: Sequence[Any], vectors: NDArray[np.float32]) -> list[Me
             _, document, phrase_id, phrase, surface, score, places, sentence, topic, chosen, _
         ) in enumerate(records)
     ]  # fmt: skip
-
-
-def document_frequencies(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """Count the documents in which each phrase has a mention row."""
-    rows = connection.execute(
-        "SELECT n.id, (SELECT count(*) FROM mentions WHERE phrase = n.code) FROM names n "
-        "WHERE n.id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(ids)),),
-    )
-    known = dict(rows)
-    return {id_: known.get(id_, 0) for id_ in ids}
