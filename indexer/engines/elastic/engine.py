@@ -43,8 +43,8 @@ from indexer.records import (
 )
 from mappings import VectorIndex
 
-REFINED_AT_ONCE = 250
-DOCUMENTS_AT_ONCE = 250
+REFINED_AT_ONCE = 256
+DOCUMENTS_AT_ONCE = 256
 PHRASES_AT_ONCE = 1_000
 MAX_TERMS = 10_000  # ids in one query; servers take 65,536
 EVERYTHING: dict[str, Any] = {"match_all": {}}

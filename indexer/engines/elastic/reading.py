@@ -23,7 +23,7 @@ from indexer.records import MentionRow, Vector
 
 PAGE = 2_000
 IDS_AT_ONCE = 1_000
-DOCUMENTS_AT_ONCE = 250
+DOCUMENTS_AT_ONCE = 256
 SLICE_ROWS = 50_000
 MAX_CHOICES = 20_000  # documents whose choices are remembered during a stream: about 100 MB
 MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
