@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from elasticsearch import (
@@ -21,6 +21,7 @@ from elasticsearch import (
 )
 from elasticsearch.serializer import OrjsonSerializer
 
+from indexer.engines.elastic.credentials import RereadingTransport, authorization, secret_of
 from indexer.errors import (
     EngineForbidden,
     EngineIncompatible,
@@ -47,7 +48,8 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
 
     Args:
         url: ``http://`` or ``https://``; may contain ``user:password@`` and a path.
-        credentials: ``user:password``, an API key, or ``@FILE`` that contains one of these; overrides the URL.
+        credentials: ``user:password``, an API key, or ``@FILE`` that contains one of these; overrides the URL. The file
+            is read again when the server refuses what was in it.
         certificates: PEM file of the authority that signed the server's certificate; empty: the authorities of
             the system. Certificates are always verified.
 
@@ -56,14 +58,11 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
     """
     parts, address = _read(url)
     options: dict[str, Any] = {}
-    secret = _secret(credentials)
+    secret = secret_of(credentials)
     if not secret and parts.username is not None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    if ":" in secret:
-        user, _, password = secret.partition(":")
-        options["basic_auth"] = (user, password)
-    elif secret:
-        options["api_key"] = secret
+    if secret:
+        options["headers"] = {"authorization": authorization(secret)}
     if certificates:
         if parts.scheme != "https":
             raise SettingsError(
@@ -74,7 +73,10 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
             raise SettingsError(f"The file of the certificates, '{certificates}', does not exist.")
         options["ca_certs"] = str(Path(certificates).expanduser())
     options["serializers"] = {"application/json": OrjsonSerializer()}  # reads vectors five times as fast
-    return Cluster(Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options), address)
+    options["transport_class"] = RereadingTransport
+    client = Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options)
+    cast(RereadingTransport, client.transport).credentials = credentials
+    return Cluster(client, address)
 
 
 def _read(url: str) -> tuple[SplitResult, str]:
@@ -96,16 +98,6 @@ def _read(url: str) -> tuple[SplitResult, str]:
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return parts, f"{parts.scheme}://{host}:{port or PORTS[parts.scheme]}{parts.path.rstrip('/')}"
-
-
-def _secret(credentials: str) -> str:
-    if not credentials.startswith("@"):
-        return credentials
-    path = Path(credentials[1:]).expanduser()
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The credentials cannot be read from '{path}': {error}.") from error
 
 
 class Cluster:
