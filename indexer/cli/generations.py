@@ -61,6 +61,29 @@ def list_(app: App, as_json: bool) -> None:
 
 
 @generations.command()
+@json_option
+@pass_app
+def reindex(app: App, as_json: bool) -> None:
+    """Copy the live generation into new indices, and switch to them; nothing is mined.
+
+    For a collection that an earlier version made in Elasticsearch: its rows get the present, smaller form. It is
+    searched and written concurrently. Stopped, the same command resumes. The old indices are kept: `indexer rollback`
+    switches back, `indexer generations remove` deletes them.
+
+    \b
+    Examples:
+      indexer generations reindex
+    """
+    with app.collection() as collection, working(app) as progress:
+        report = collection.reindex(progress=progress)
+    text = (
+        f"Generation {report.generation} is live: {report.documents:,} documents copied in "
+        f"{duration(report.seconds)}. Generation {report.replaced} is kept."
+    )
+    show_result(asdict(report), text, as_json=as_json)
+
+
+@generations.command()
 @click.argument("number", type=click.IntRange(1))
 @pass_app
 def remove(app: App, number: int) -> None:

@@ -31,6 +31,7 @@ from indexer.protocols import Encoder, Progress, no_progress
 from indexer.runs.rollback import KINDS, Rollback, RollbackReport, Switched, ignore
 
 if TYPE_CHECKING:
+    from indexer.runs.reindex import ReindexReport
     from trainer.retrain.report import RetrainOptions, RetrainReport
     from trainer.retrain.run import Retrainer
 
@@ -112,6 +113,14 @@ class Collection(IndexMethods, TopicMethods, StatusMethods):
                 switched=switched,
             )
             return rollback.run(to)
+
+    def reindex(self, *, progress: Progress = no_progress) -> ReindexReport:
+        """Copy the live generation into indices of the present form, and make them live; see `indexer.runs.reindex`."""
+        from indexer.engines.registry import open_generations
+        from indexer.runs.reindex import Reindex
+
+        with closing(open_generations(self.settings)) as generations:
+            return Reindex(generations, self.catalog, self.name, progress).run()
 
     def _encoder_of(self, bundle: str) -> Encoder:
         """The encoder of any bundle; the collection's own is not loaded twice."""

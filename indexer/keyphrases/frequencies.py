@@ -19,7 +19,7 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class DocumentFrequencies:
-    """Counts of a sample. Phrases that stand in one document are left out: an unknown phrase counts as one of these.
+    """Counts of a sample. Phrases of one document only are left out: an unknown phrase counts as one of these.
 
     Attributes:
         documents: In the sample, at least 1.

@@ -277,7 +277,7 @@ class Finisher:
         with WriteBehind() as later:
             for done, mentions in enumerate(groups, 1):
                 row = phrase_row(mentions)
-                if row.documents >= 2 or any(m.keyphrase for m in mentions):
+                if is_kept(row, mentions):
                     rows.append(row)
                 else:
                     gone.append(row.phrase_id)
@@ -374,6 +374,11 @@ def phrase_row(mentions: Sequence[MentionRow]) -> PhraseRow:
         topics=tuple(t for t, _ in sorted(topics.items(), key=_by_count)),
         vector=unit(np.mean(vectors, axis=0)),
     )
+
+
+def is_kept(row: PhraseRow, mentions: Sequence[MentionRow]) -> bool:
+    """Whether a phrase has a row: several documents have it, or it is a keyphrase of one."""
+    return row.documents >= 2 or any(mention.keyphrase for mention in mentions)
 
 
 def _count(mentions: Sequence[MentionRow], row: PhraseRow) -> PhraseCount:

@@ -50,9 +50,9 @@ def building(catalog: Catalog, collection: str, owner: str) -> Iterator[Lock]:
         CatalogError: Another process or workers hold it.
     """
     with catalog.lock(retraining(collection), owner) as lock:
-        if tsuccessors := catalog.open_runs(collection, retrains=True):
+        if retrains := catalog.open_runs(collection, retrains=True):
             raise CatalogError(
-                f"Workers are at a retrain of '{collection}' since {tsuccessors[0].started_at:%Y-%m-%d %H:%M} UTC.",
+                f"Workers are at a retrain of '{collection}' since {retrains[0].started_at:%Y-%m-%d %H:%M} UTC.",
                 hint="indexer history tells how far they are. Where no worker is left: indexer retrain --give-up",
             )
         yield lock
@@ -314,21 +314,21 @@ def _differences(catalog: Catalog, collection: str, ledger: str) -> Iterator[tup
     """
     fresh: list[str] = []
     gone: list[str] = []
-    tsuccessors = catalog.contents(ledger)
-    other = next(tsuccessors, None)
+    copies = catalog.contents(ledger)
+    other = next(copies, None)
     for id_, content in catalog.contents(collection):
         while other is not None and other[0] < id_:
             gone.append(other[0])
-            other = next(tsuccessors, None)
+            other = next(copies, None)
         if other is not None and other[0] == id_:
             if other[1] != content:
                 fresh.append(id_)
-            other = next(tsuccessors, None)
+            other = next(copies, None)
         else:
             fresh.append(id_)
         if len(fresh) >= CHUNK or len(gone) >= CHUNK:
             yield fresh, gone
             fresh, gone = [], []
     gone += [id_ for id_, _ in ([other] if other else [])]
-    gone += [id_ for id_, _ in tsuccessors]
+    gone += [id_ for id_, _ in copies]
     yield fresh, gone

@@ -1,4 +1,4 @@
-"""User and password, or an API key: given as such, or in a file that somebody may replace while the program runs."""
+"""User and password, or an API key: given as such, or in a file that may be replaced while the program runs."""
 
 from __future__ import annotations
 

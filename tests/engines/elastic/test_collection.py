@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 from hash_encoder import HashEncoder
+from schema_2 import make_schema_2
 from services.asking import asked_for
 from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
 from indexer.collection import Collection
+from indexer.engines.elastic.cluster import connect
+from indexer.engines.elastic.indices import Names
 from indexer.errors import NotFound
 from indexer.search.query import parse_filter
 
@@ -132,6 +136,36 @@ def test_every_command_answers_as_on_the_embedded_engine(both):
     status = [c.status() for c in both[:2]]
     assert status[0].documents == status[1].documents
     assert elastic.index([source]).nothing_changed
+
+
+def test_a_collection_of_0_1_0_is_reindexed(both, url, tmp_path):
+    local, _, source = both
+    places = {"home": tmp_path / "old", "engine": url, "index_prefix": "test-collection", "collection": "old"}
+    with closing(connect(url)) as cluster:
+        make_schema_2(cluster, Names.of("test-collection", "old"), HashEncoder.dims)
+    with Collection.open(**places, create=False) as old:
+        old.index([source])
+        before, rows = documents(old), sentences(old)
+        assert old.engine._state.nested
+        assert (old.reindex().generation, documents(old)) == (
+            2,
+            before,
+        )  # what is open follows, at its next look
+    with Collection.open(**places, create=False) as new:
+        assert not new.engine._state.nested
+        assert (documents(new), sentences(new)) == (before, rows)
+        assert [(t.id, t.label, t.size) for t in new.topics()] == [
+            (t.id, t.label, t.size) for t in local.topics()
+        ]
+        assert new.engine.info().phrases == local.engine.info().phrases
+        assert new.index([source]).nothing_changed
+        first = new.topics()[0]
+        assert new.engine.topic_documents(first.id, first.centroid).total == first.size
+
+
+def sentences(collection):
+    rows = collection.engine.mentions(sorted(documents(collection)))
+    return [(row.document_id, row.phrase, row.sentence, row.topic, row.keyphrase) for row in rows]
 
 
 def test_names_of_topics_stand_on_documents_and_follow_a_rename(both):

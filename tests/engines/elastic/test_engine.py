@@ -9,6 +9,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from contract_rows import DIMS, axis, between, document, keyphrase, mention, mined, phrase, topic
+from schema_2 import make_schema_2
 from services.asking import asked_for
 from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
@@ -19,7 +20,7 @@ from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.elastic.health import problems_of_server
-from indexer.engines.elastic.indices import Names, create_index
+from indexer.engines.elastic.indices import Names
 from indexer.engines.elastic.rows import mention_id
 from indexer.errors import EngineIncompatible, MappingMismatch, NotFound, SearchError
 from indexer.records import Refinement, TopicWeight
@@ -242,16 +243,7 @@ def test_a_collection_of_0_1_0_is_written_and_read_as_it_is(url):
     """Schema 2: vectors of decimals, topic weights in nested rows, no field `main_topics`."""
     names = Names.of(PREFIX, "old")
     with closing(connect(url)) as cluster:
-        for kind in KINDS:
-            body = load_mapping(kind, DIMS)
-            body["mappings"]["_meta"] |= {"schema": 2, "vector_index": "int8_hnsw"}
-            properties = body["mappings"]["properties"]
-            if "vector" in properties:
-                properties["vector"] |= {"element_type": "float", "index_options": {"type": "int8_hnsw"}}
-            if properties.pop("main_topics", None):
-                weights = {"topic": {"type": "keyword"}, "weight": {"type": "double"}}
-                properties["topic_weights"] = {"type": "nested", "properties": weights}
-            assert create_index(cluster, names, kind, 1, body)
+        make_schema_2(cluster, names, DIMS)
     with closing(ElasticEngine(connect(url), PREFIX, "old", DIMS, create=False)) as engine:
         engine.store([document(id_) for id_ in "abc"])
         topics = {"a": (("t-000001", 0.9),), "b": (("t-000001", 0.2), ("t-000002", 0.8)), "c": ()}
@@ -267,7 +259,9 @@ def test_a_collection_of_0_1_0_is_written_and_read_as_it_is(url):
         assert (ranking.ids, ranking.total) == (("a", "c", "b"), 3)  # b is nearest, but mostly about another
         assert engine.search(SearchRequest(vector=axis(1), limit=1)).meaning.ids == ("b",)
         assert [row.document_id for row, _ in engine.nearest_mentions(axis(2), limit=1)] == ["c"]
-        np.testing.assert_allclose(engine.mentions(["b"])[0].vector, axis(1), atol=1e-6)
+        (row,) = engine.mentions(["b"])
+        np.testing.assert_allclose(row.vector, axis(1), atol=1e-6)
+        assert row.sentence == mention("b", "x").sentence
         assert [row.phrase for row, _ in engine.nearest_phrases(axis(1))] == ["x"]
         assert not engine.wasteful()
 
