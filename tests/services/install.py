@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import services.rabbitmq
 from services.browser import find_browser
 from services.distribution import VERSIONS
 from services.java import find_jdk
@@ -31,6 +32,8 @@ def lacking() -> Iterator[str]:
         yield "postgresql"
     if not os.environ.get("INDEXER_TEST_REDIS") and shutil.which("redis-server") is None:
         yield "redis-server"
+    if not services.rabbitmq.PROGRAM.exists():
+        yield "rabbitmq-server"
     if find_browser() is None:
         yield "chromium"
 

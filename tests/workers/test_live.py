@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 import services.postgres
+import services.rabbitmq
 import services.redis
 from prometheus_client.parser import text_string_to_metric_families
 from services.asking import asked_for, needs
@@ -116,6 +118,21 @@ def test_a_worker_is_killed_while_it_works(site: Site, tmp_path: Path) -> None:
         report = running.result(PATIENCE)
     assert (report.mined, report.failed) == (100, 0)
     site.check(documents)
+
+
+def test_rabbitmq_is_a_broker_too(site: Site, tmp_path: Path) -> None:
+    broker = services.rabbitmq.started_rabbitmq()
+    try:
+        beside = replace(site, places={**site.places, "broker": services.rabbitmq.url_of(broker)})
+        documents = articles(60)
+        source = written(tmp_path / "a.jsonl", documents)
+        with beside.workers(*ALL, seconds=0.3), beside.indexing(source) as running:
+            beside.kill_a_worker()
+            report = running.result(PATIENCE)
+        assert (report.mined, report.failed) == (60, 0)
+        beside.check(documents)
+    finally:
+        broker.remove()
 
 
 def test_the_broker_is_restarted_and_has_forgotten_everything(
