@@ -16,16 +16,28 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SHIPPED, write_sample
-from benchmarks.servers import DEFAULT, ROOT, VERSIONS, Servers, servers
+from benchmarks.resetting_proxy import resetting
+from benchmarks.servers import DEFAULT, ROOT, VERSIONS, Run, Servers, servers
+from indexer.catalog.batches import LEASE
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 
 AWAY = 60.0  # seconds that Elasticsearch is stopped
+RESETS = 0.05  # of the connections
+USER, PASSWORDS = "indexer", ("the first password", "the second password")
+SECURED = {"xpack.security.enabled": "true", "xpack.security.autoconfiguration.enabled": "false"}
+ROLE = """founder:
+  cluster: ["monitor"]
+  indices:
+    - names: ["indexer-*"]
+      privileges: ["read", "write", "manage"]
+"""
 POISON = "zzpoisonzz"
 POISONED = ROOT / "benchmarks" / "programs" / "poisoned_worker.py"
 
@@ -57,6 +69,61 @@ def stop_engine(site: Servers, collection: str) -> None:
     site.elastic.start()
 
 
+def pause_workers(site: Servers, collection: str) -> None:
+    """SIGSTOP to every process that holds a batch, until others have taken these over; then they resume."""
+    with site.opened(collection) as opened:
+        while not (holders := opened.catalog.work(collection).holders):
+            time.sleep(0.05)
+    stopped = [int(holder.rpartition(":")[2]) for holder in holders]
+    for process in stopped:
+        os.kill(process, signal.SIGSTOP)
+    time.sleep(1.2 * LEASE)
+    for process in stopped:
+        os.kill(process, signal.SIGCONT)
+
+
+def change_password(site: Servers, collection: str) -> None:
+    """Another password on the server first, and in the file of the programs twenty seconds later."""
+    users = site.elastic.config / "users"
+    hashes = dict(line.split(":", 1) for line in users.read_text(encoding="utf-8").splitlines())
+    users.write_text(f"{USER}:{hashes['other']}\n", encoding="utf-8")
+    time.sleep(20)
+    (site.home / "credentials").write_text(f"{USER}:{PASSWORDS[1]}", encoding="utf-8")
+
+
+def two_passwords(config: Path, run: Run) -> None:
+    """A user, and a second one whose password will be the user's."""
+    (config / "roles.yml").write_text(ROLE, encoding="utf-8")
+    run("elasticsearch-keystore", ["create"])
+    for user, password in zip((USER, "other"), PASSWORDS, strict=True):
+        run("elasticsearch-users", ["useradd", user, "-p", password, "-r", "founder"])
+
+
+@contextmanager
+def lossy(site: Servers) -> Iterator[None]:
+    """Everybody talks to the server through a proxy that resets 5 % of the connections."""
+    with resetting(site.elastic.port, RESETS) as proxy:
+        site.more = {"INDEXER_ENGINE": f"http://127.0.0.1:{proxy.port}"}
+        try:
+            yield
+        finally:
+            site.more = {}
+            print(f"resets: {proxy.resets:,} of {proxy.requests:,} requests", flush=True)
+
+
+@contextmanager
+def known(site: Servers) -> Iterator[None]:
+    """Everybody has the password of a file."""
+    (site.home / "credentials").write_text(f"{USER}:{PASSWORDS[0]}", encoding="utf-8")
+    site.more = {"INDEXER_CREDENTIALS": f"@{site.home / 'credentials'}"}
+    yield
+
+
+@contextmanager
+def as_it_is(site: Servers) -> Iterator[None]:
+    yield
+
+
 def nothing(site: Servers, collection: str) -> None:
     pass
 
@@ -68,6 +135,8 @@ class Fault:
     act: Callable[[Servers, str], None]
     elastic: Mapping[str, Any]
     poison: bool = False
+    around: Callable[[Servers], AbstractContextManager[None]] = as_it_is
+    setup: Callable[[Path, Run], None] | None = None
 
 
 FAULTS = {
@@ -77,6 +146,9 @@ FAULTS = {
     "catalog": Fault(restart_catalog, {}),
     "engine": Fault(stop_engine, {}),
     "poison": Fault(nothing, {}, poison=True),
+    "resets": Fault(nothing, {}, around=lossy),
+    "paused": Fault(pause_workers, {}),
+    "password": Fault(change_password, SECURED, around=known, setup=two_passwords),
     "413": Fault(nothing, {"http.max_content_length": "200kb"}),
     "429": Fault(nothing, {"thread_pool.write.size": 1, "thread_pool.write.queue_size": 1}),
 }
@@ -100,7 +172,7 @@ def main() -> None:
             worst = max(tried(site, name, arguments) for name in plain)
     for name in names:
         if name not in plain:
-            with servers(arguments.elasticsearch, FAULTS[name].elastic) as site:
+            with servers(arguments.elasticsearch, FAULTS[name].elastic, FAULTS[name].setup) as site:
                 worst = max(worst, tried(site, name, arguments))
     sys.exit(worst)
 
@@ -112,7 +184,7 @@ def tried(site: Servers, name: str, arguments: argparse.Namespace) -> int:
     write_sample(arguments.data, arguments.documents, source)
     dead = poisoned(source) if fault.poison else set()
     start = time.perf_counter()
-    with site.workers(*([str(POISONED)] if fault.poison else [])):
+    with fault.around(site), site.workers(*([str(POISONED)] if fault.poison else [])):
         running = site.index(collection, source)
         with site.opened(collection) as opened:
             while (

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import services.postgres  # noqa: E402
 import services.redis  # noqa: E402
 from services.distribution import VERSIONS, unpacked  # noqa: E402
-from services.elastic import started  # noqa: E402
+from services.elastic import Run, started  # noqa: E402
 from services.guarded import Guarded  # noqa: E402
 from services.ports import free_port  # noqa: E402
 
@@ -38,15 +38,23 @@ JAVA = "-Xms2g -Xmx2g"  # with the compiler that knows vector instructions, whic
 
 
 class Elastic:
-    """A server on one port that keeps its data when it is stopped."""
+    """A server on one port that keeps its data when it is stopped; in a folder of the caller, if one is given."""
 
-    def __init__(self, version: str, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        version: str,
+        settings: Mapping[str, Any],
+        setup: Callable[[Path, Run], None] | None = None,
+        data: Path | None = None,
+    ) -> None:
         self._distribution = unpacked(VERSIONS[version])
         self.port = free_port()
-        self.data = Path(tempfile.mkdtemp(prefix="indexer-elastic-data-"))
+        self.data = data or Path(tempfile.mkdtemp(prefix="indexer-elastic-data-"))
+        self.data.mkdir(exist_ok=True)
         if os.geteuid() == 0:
             shutil.chown(self.data, "nobody")
         self._settings = {**settings, "http.port": self.port, "path.data": str(self.data)}
+        self._setup = setup
         self._stack = ExitStack()
 
     @property
@@ -54,7 +62,8 @@ class Elastic:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        self._stack.enter_context(started(self._distribution, self._settings, java=JAVA))
+        server = started(self._distribution, self._settings, setup=self._setup, java=JAVA)
+        self.config = self._stack.enter_context(server).config
 
     def stop(self) -> None:
         self._stack.close()
@@ -92,7 +101,8 @@ class Servers:
 
     def opened(self, collection: str) -> Collection:
         said = self.environment(collection)
-        names = ("home", "engine", "database", "broker", "collection")
+        names = ["home", "engine", "database", "broker", "collection"]
+        names += ["credentials"] if "INDEXER_CREDENTIALS" in said else []
         return Collection.open(load_settings(**{name: said[f"INDEXER_{name.upper()}"] for name in names}))
 
     def index(
@@ -120,16 +130,19 @@ class Servers:
 
 
 @contextmanager
-def servers(version: str, settings: Mapping[str, Any] | None = None) -> Iterator[Servers]:
+def servers(
+    version: str, settings: Mapping[str, Any] | None = None, setup: Callable[[Path, Run], None] | None = None
+) -> Iterator[Servers]:
     """All three, in an empty home; nothing is left behind.
 
     Args:
         version: Of Elasticsearch.
         settings: Of Elasticsearch.
+        setup: See `services.elastic.started`.
     """
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="indexer-benchmark-")))
-        engine = Elastic(version, settings or {})
+        engine = Elastic(version, settings or {}, setup)
         stack.callback(engine.remove)
         engine.start()
         postgres = services.postgres.started_postgres()
