@@ -112,6 +112,7 @@ class Reindex:
     def _copy(self, source: Engine, target: Engine, number: int) -> None:
         """Copy texts that are new or changed, and the mined data of all documents that have none there."""
         catalog, ledger = self._catalog, ledger_of(self._collection, number)
+        source.catch_up()
         bring_up(source, target, catalog, self._collection, number, self._progress)
         pending = list(catalog.ids(ledger, state="stored"))
         for done, some in enumerate(batches(pending, CHUNK)):
