@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -415,3 +416,40 @@ def test_readable_names_follow_the_topics(engine):
     words = WordQuery((Clause("plain"),))
     assert set(engine.search(SearchRequest(words=words)).words.ids) == {"a", "b"}  # nothing else changed
     assert engine.documents(["a"], vectors=True)[0].vector == pytest.approx(axis(0))
+
+
+def test_phrases_are_streamed_in_slices_whatever_their_ids(url, monkeypatch):
+    words = ["heat", "0-9", "ff", "a0", "pump", "Ä", "7f"]  # some begin like hexadecimal numbers
+    with closing(opened(url)) as engine:
+        engine.store([document(id_) for id_ in "ab"])
+        named = [replace(mention(id_, word), phrase_id=word) for id_ in "ab" for word in words]
+        engine.write_mined(
+            [mined(id_, mentions=tuple(m for m in named if m.document_id == id_)) for id_ in "ab"]
+        )
+        whole = [(row.phrase_id, row.document_id) for group in engine.mentions_by_phrase() for row in group]
+        assert len(whole) == 14
+        for rows_at_once in (1, 7):  # 256 and 16 slices
+            monkeypatch.setattr("indexer.engines.elastic.reading.SLICE_ROWS", rows_at_once)
+            groups = list(engine.mentions_by_phrase())
+            assert [(row.phrase_id, row.document_id) for group in groups for row in group] == whole
+            assert all(len(group) == 2 for group in groups)
+
+
+def test_vectors_are_read_from_this_machine_and_what_it_lacks_from_the_server(url, tmp_path):
+    folder = tmp_path / "vectors"
+    with closing(ElasticEngine(connect(url), PREFIX, "cached", DIMS, cache=folder)) as engine:
+        engine.store([document(id_) for id_ in "ab"])
+        engine.write_mined([mined("a", mentions=(mention("a", "x", axis(1)), mention("a", "y", axis(2))))])
+        (kept,) = folder.iterdir()
+        engine.write_mined([mined("b", mentions=(mention("b", "x", axis(3)),))])
+        expected = {("a", "x"): axis(1), ("a", "y"): axis(2), ("b", "x"): axis(3)}
+        record = kept.stat().st_size // 3
+        for left in (3, 1, 0):  # records in the file
+            kept.write_bytes(kept.read_bytes()[: left * record])
+            with closing(ElasticEngine(connect(url), PREFIX, "cached", DIMS, cache=folder)) as other:
+                other.catch_up()
+                for rows in (other.mentions(["a", "b"]), [r for g in other.mentions_by_phrase() for r in g]):
+                    found = {(row.document_id, row.phrase): row.vector for row in rows}
+                    assert found.keys() == expected.keys()
+                    for key, vector in expected.items():
+                        np.testing.assert_allclose(found[key], vector, atol=1e-6)
