@@ -24,6 +24,8 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--keys", is_flag=True, help="Require keys on a loopback address too: behind a proxy.")
 @click.option("--rate", type=click.FloatRange(0.1), default=20.0, show_default=True, metavar="N",
               help="Requests a second for each key.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+              help="Processes that serve, at most one per core.")  # fmt: skip
 @click.option("--certificate", type=FILE, metavar="FILE", help="PEM file, for https.")
 @click.option("--certificate-key", type=FILE, metavar="FILE", help="PEM file with its private key.")
 @pass_app
@@ -33,6 +35,7 @@ def serve(
     port: int,
     keys: bool,
     rate: float,
+    workers: int,
     certificate: Path | None,
     certificate_key: Path | None,
 ) -> None:
@@ -41,15 +44,21 @@ def serve(
     The page is at /, the API at /api, its description at /openapi.json, Prometheus metrics at /metrics. Users of this
     machine need no key. To listen to other machines, make keys first (indexer keys add), and use https.
 
+    One process computes on one core at a time. When several users search at once and cores are idle, use --workers: each
+    process needs some 0.3 GB of memory and its share of the cores (--threads). Files of vectors and of the encoder are
+    in memory once.
+
     \b
     Examples:
       indexer serve
       indexer serve --port 8080
+      indexer serve --workers 4
       indexer serve --host 0.0.0.0 --certificate server.pem --certificate-key server.key
     """
     import uvicorn
 
     from indexer.errors import SettingsError
+    from indexer.web import processes
     from indexer.web.api_keys import Keys
     from indexer.web.app import make_app
     from indexer.web.shared import ServedCollection
@@ -64,21 +73,27 @@ def serve(
         )
     if needs_keys and not certificate and not keys:
         click.echo("Warning: without --certificate, keys and texts are sent unencrypted.", err=True)
+    sockets = processes.listen(host, port)
+    port = sockets[0].getsockname()[1]
+    options: dict[str, Any] = {
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,  # any client could forge them
+        "ssl_certfile": certificate,
+        "ssl_keyfile": certificate_key,
+        "timeout_graceful_shutdown": 10,
+    }
     collection = ServedCollection.open(settings, create=False)
-    config = uvicorn.Config(
-        make_app(collection, keys=known if needs_keys else None, rate=rate),
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # any client could forge them
-        ssl_certfile=certificate,
-        ssl_keyfile=certificate_key,
-        timeout_graceful_shutdown=10,
-    )
     click.echo(f"http{'s' if certificate else ''}://{host}:{port}  (Ctrl-C ends it)", err=True)
-    uvicorn.Server(config).run()
+    if workers == 1:
+        served = make_app(collection, keys=known if needs_keys else None, rate=rate)
+        uvicorn.Server(uvicorn.Config(served, **options)).run(sockets=sockets)
+        return
+    settings = processes.share(collection.settings, workers)
+    collection.close()
+    worker = processes.WorkerApp(settings, keyed=needs_keys, rate=rate, verbose=app.verbose)
+    processes.run(worker, workers, sockets, options)
 
 
 def _is_loopback(host: str) -> bool:

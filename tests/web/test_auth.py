@@ -202,11 +202,14 @@ def test_serve_listens_to_others_only_with_keys(own):
 )
 def test_serve_asks_for_keys_where_others_can_come(own, monkeypatch, host, asked):
     started = []
-    monkeypatch.setattr("uvicorn.Server.run", lambda self: started.append(self.config))
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: started.append((self.config, sockets)))
     Keys(own).add("me", "read")
-    result = CliRunner().invoke(main, ["--home", str(own), "serve", "--host", host])
+    result = CliRunner().invoke(main, ["--home", str(own), "serve", "--host", host, "--port", "0"])
     assert result.exit_code == 0, result.output
-    app = started[0].app
+    config, sockets = started[0]
+    app = config.app
+    for bound in sockets:
+        bound.close()
     assert (app.state.served.access.keys is not None) == asked
     app.state.served.tasks.close()
     app.state.served.collection.close()
