@@ -159,7 +159,7 @@ def _refuse(wait: float) -> None:
 def may(scope: Scope) -> Callable[[Request], Visitor]:
     """A dependency: the request's visitor, who may do this."""
 
-    def check(request: Request) -> Visitor:
+    async def check(request: Request) -> Visitor:
         access: Access = request.app.state.served.access
         visitor = access.visitor(request)
         if not visitor.may(scope):
@@ -177,7 +177,7 @@ Writer = Annotated[Visitor, Depends(may("write"))]
 Admin = Annotated[Visitor, Depends(may("admin"))]
 
 
-def form_sender(request: Request, writer: Writer, token: Annotated[str, Form()] = "") -> Visitor:
+async def form_sender(request: Request, writer: Writer, token: Annotated[str, Form()] = "") -> Visitor:
     """A dependency: who may write, and has sent a form of a page of ours."""
     access: Access = request.app.state.served.access
     access.check_token(request, token)

@@ -65,7 +65,7 @@ class Refusal(HTTPException):
         self.hint = hint
 
 
-def json_only(request: Request) -> None:
+async def json_only(request: Request) -> None:
     """A dependency of routes that take JSON: what says that it is something else is refused.
 
     Raises:

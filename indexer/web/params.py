@@ -36,7 +36,7 @@ Value = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Condition = Annotated[str, StringConstraints(max_length=1_000)]  # that it is one is said by `parse_filter`
 
 
-def _filters(
+async def _filters(
     topic: Annotated[list[Value], Query(description="Id, number or label; several: one of them.")] = [],  # noqa: B006
     keyphrase: Annotated[list[Value], Query(description="Several: one of them.")] = [],  # noqa: B006
     where: Annotated[
@@ -55,7 +55,7 @@ def _filters(
 Filters = Annotated[list[Filter], Depends(_filters)]
 
 
-def only_known(request: Request) -> None:
+async def only_known(request: Request) -> None:
     """Refuse parameters that a route of the API does not have: a typing error would pass for an answer.
 
     Raises:
