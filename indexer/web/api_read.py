@@ -14,10 +14,12 @@ from indexer.search.trends import Order, ordered
 from indexer.web import schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import JSON, documented
-from indexer.web.params import MAX_COUNT, Filters, Id, Limit, Mode, Names, Offset, Words
+from indexer.web.params import MAX_COUNT, Filters, Id, Limit, Mode, Names, Offset, ThreadRoute, Words
 from indexer.web.shared import Shared
 
-router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503))
+router = APIRouter(
+    prefix="/api", route_class=ThreadRoute, responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503)
+)
 
 TopicPath = Annotated[str, Path(alias="id", max_length=200, description="Id, number or label.")]
 

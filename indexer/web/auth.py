@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -156,7 +156,7 @@ def _refuse(wait: float) -> None:
         raise Refusal(429, "Too many requests.", hint="Wait a little.", Retry_After=str(int(wait) + 1))
 
 
-def may(scope: Scope) -> Callable[[Request], Visitor]:
+def may(scope: Scope) -> Callable[[Request], Awaitable[Visitor]]:
     """A dependency: the request's visitor, who may do this."""
 
     async def check(request: Request) -> Visitor:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import get_close_matches
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import StringConstraints
 
 from indexer.engines.base import Filter
@@ -15,6 +18,9 @@ from indexer.errors import QueryError
 from indexer.search.query import parse_filter
 from indexer.search.results import Mode
 from indexer.search.search import DEEPEST
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MAX_CONDITIONS = 50
 MAX_COUNT = 100  # rows of a list
@@ -72,6 +78,24 @@ async def only_known(request: Request) -> None:
         )
 
 
+class ThreadRoute(APIRoute):
+    """A route whose function runs in a thread, and whose answer is checked outside it.
+
+    The framework takes a second thread for the check, which waits behind all other requests.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, _in_thread(endpoint), **options)
+
+
+def _in_thread(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:
+    @wraps(function)
+    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await run_in_threadpool(function, *args, **kwargs)
+
+    return called
+
+
 def _unknown(name: str, known: Sequence[str]) -> str:
     meant = get_close_matches(name.casefold(), known, n=1)
     if meant:
@@ -79,4 +103,15 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"Unknown parameter '{name}'. Known: {', '.join(known) or 'none'}."
 
 
-__all__ = ["MAX_COUNT", "Filters", "Id", "Limit", "Mode", "Names", "Offset", "Words", "only_known"]
+__all__ = [
+    "MAX_COUNT",
+    "Filters",
+    "Id",
+    "Limit",
+    "Mode",
+    "Names",
+    "Offset",
+    "ThreadRoute",
+    "Words",
+    "only_known",
+]

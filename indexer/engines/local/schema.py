@@ -204,16 +204,18 @@ def _statements(script: str) -> list[str]:
 
 
 _CHUNK = 500  # values bound to one statement; SQLite took 999 at most before 3.32
+_PAGE = 20  # the same for a page of a search: SQLite takes 0.4 ms for 500 values that are NULL
 
 
 def select(connection: sqlite3.Connection, sql: str, keys: Collection[Any], *before: Any) -> Iterator[Any]:
     """Rows of `sql`, in which ``IN ({})`` takes all the keys; `before` is bound to the parameters before it."""
     rest = list(keys)
-    statement = sql.format(", ".join("?" * _CHUNK))
-    for start in range(0, len(rest), _CHUNK):
-        chunk = rest[start : start + _CHUNK]
+    size = _PAGE if len(rest) <= _PAGE else _CHUNK
+    statement = sql.format(", ".join("?" * size))
+    for start in range(0, len(rest), size):
+        chunk = rest[start : start + size]
         # Always as many parameters, so that SQLite prepares the statement once.
-        yield from connection.execute(statement, [*before, *chunk, *[None] * (_CHUNK - len(chunk))])
+        yield from connection.execute(statement, [*before, *chunk, *[None] * (size - len(chunk))])
 
 
 def json_array(values: Iterable[int]) -> str:

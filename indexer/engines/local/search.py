@@ -185,12 +185,13 @@ def _first_ids(connection: sqlite3.Connection, docs: Docs, limit: int) -> list[s
 
 
 def _by_vector(
-    connection: sqlite3.Connection, vectors: Vectors, query: Vector, limit: int, mask: Mask | None
+    connection: Connection, vectors: Vectors, query: Vector, limit: int, mask: Mask | None
 ) -> Ranking:
     """Rank documents by cosine; `total` counts the documents under the filters that have a vector."""
     slots = None
     if mask is None:
-        (total,) = connection.execute("SELECT count(*) FROM mined").fetchone()
+        sql = "SELECT count(*) FROM mined"
+        total = connection.remembered("mined", lambda: connection.execute(sql).fetchone()[0])
     else:
         (slots,) = _mined(connection, mask, "slot")
         total = len(slots)
@@ -379,19 +380,21 @@ def highlights(
     sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
     rows = list(select(connection, sql, storable_ids(ids)))
     opening, closing = _unused_characters(text for row in rows for text in row[2:4])
+    # CROSS JOIN: one search for each document, which ends there, and not one through all that match.
+    marked = connection.execute(
+        "SELECT words.rowid, highlight(words, 0, ?, ?), highlight(words, 1, ?, ?) "
+        "FROM json_each(?) AS page CROSS JOIN words WHERE words MATCH ? AND words.rowid = page.value",
+        (opening, closing, opening, closing, json_array(row[0] for row in rows), requested),
+    )
+    marks = {doc: fields for doc, *fields in marked}
     answer: dict[str, tuple[Fragment, ...]] = {}
     for doc, id_, title, text, nuls in rows:
-        marked = connection.execute(
-            "SELECT highlight(words, 0, ?, ?), highlight(words, 1, ?, ?) FROM words "
-            "WHERE words MATCH ? AND rowid = ?",
-            (opening, closing, opening, closing, requested, doc),
-        ).fetchone()
-        if marked is None:
+        if doc not in marks:
             continue
         originals = restored(title, text, nuls)
         found = [
             fragment
-            for field, original, with_marks in zip(("title", "text"), originals, marked, strict=True)
+            for field, original, with_marks in zip(("title", "text"), originals, marks[doc], strict=True)
             for fragment in fragments_around(field, original, marked_ranges(with_marks, opening, closing))
         ]
         found.sort(key=fragment_rank)
