@@ -24,6 +24,7 @@ from indexer.web.middleware import Guard
 from indexer.web.pages import documents, operations, search, session, topics
 from indexer.web.pages.rendering import link
 from indexer.web.params import only_known
+from indexer.web.server_state import ServerState
 from indexer.web.shared import Served, ServedCollection
 from indexer.web.tasks import Tasks
 
@@ -36,14 +37,22 @@ send one as `Authorization: Bearer KEY`."""
 logger = get_logger(__name__)
 
 
-def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: float = 20.0) -> FastAPI:
+def make_app(
+    collection: ServedCollection,
+    *,
+    keys: Keys | None = None,
+    rate: float = 20.0,
+    state: ServerState | None = None,
+) -> FastAPI:
     """The page and the API of a collection; it is closed when the application ends.
 
     Args:
         keys: Who may do what; None where only this machine asks, and may do everything.
         rate: Requests a second for each key.
+        state: What this process shares with others of its server; None where it is alone.
     """
-    served = Served(collection, Access(keys, rate=rate), Tasks())
+    state = state or ServerState()
+    served = Served(collection, Access(keys, rate=rate, state=state), Tasks(state))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -51,6 +60,7 @@ def make_app(collection: ServedCollection, *, keys: Keys | None = None, rate: fl
         task_work.go_on(served)
         yield
         served.tasks.close()
+        state.close()
         collection.close()
 
     app = FastAPI(

@@ -8,23 +8,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Form, Request
 
-from indexer.web.api_keys import Key, Keys, Scope
+from indexer.web.api_keys import Key, Keys, Scope, hashed
 from indexer.web.errors import Refusal
+from indexer.web.server_state import ServerState
 
 COOKIE = "indexer"
 SESSION_LASTS = 12 * 3600.0  # seconds
-REMEMBERED = 10_000  # sessions, and callers whose requests are counted
+REMEMBERED = 10_000  # sessions
 BURST = 3.0  # seconds' worth of requests that may come at once
 TRIES = 1.0  # a second, of keys that are none, from one address
+ROUNDING = 1e-6  # of a request
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,38 @@ class Visitor:
 
 
 class RateLimit:
-    """A bucket for each caller, from which every request takes one and into which `rate` come back each second."""
+    """A bucket for each caller, from which every request takes one and into which `rate` come back each second.
 
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+    Args:
+        name: Of the limit: each has buckets of its own.
+        clock: The same in all processes of this machine.
+    """
+
+    def __init__(
+        self, state: ServerState, name: str, rate: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.rate = rate
+        self._state = state
+        self._name = name
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller ► left, at
-        self._lock = threading.Lock()
 
     def wait(self, caller: str) -> float:
         """Take one; 0 when there was one, otherwise the seconds until there is."""
         now, most = self._clock(), max(1.0, self.rate * BURST)
-        with self._lock:
-            left, at = self._buckets.pop(caller, (most, now))
-            left = min(most, left + (now - at) * self.rate)
-            enough = left >= 1
-            self._buckets[caller] = (left - enough, now)
-            while len(self._buckets) > REMEMBERED:
-                self._buckets.popitem(last=False)
-        return 0.0 if enough else (1 - left) / self.rate
+        with self._state.changing() as connection:
+            # A full bucket is as good as none.
+            connection.execute("DELETE FROM buckets WHERE name = ? AND full_at <= ?", (self._name, now))
+            row = connection.execute(
+                "SELECT full_at FROM buckets WHERE name = ? AND caller = ?", (self._name, caller)
+            ).fetchone()
+            missing = (row[0] - now) * self.rate if row else 0.0
+            if most - missing < 1 - ROUNDING:
+                return (1 - most + missing) / self.rate
+            full_at = now + (missing + 1) / self.rate
+            connection.execute(
+                "INSERT OR REPLACE INTO buckets VALUES (?, ?, ?)", (self._name, caller, full_at)
+            )
+        return 0.0
 
 
 class Access:
@@ -67,14 +80,14 @@ class Access:
     Args:
         keys: None if no key is required.
         rate: Requests a second for each key.
+        state: Of the server: a session that began in one process is known in all.
     """
 
-    def __init__(self, keys: Keys | None, *, rate: float) -> None:
+    def __init__(self, keys: Keys | None, *, rate: float, state: ServerState) -> None:
         self.keys = keys
-        self._rate = RateLimit(rate)
-        self._tries = RateLimit(TRIES)
-        self._secret = secrets.token_bytes(32)
-        self._sessions: OrderedDict[str, tuple[str, float]] = OrderedDict()  # cookie ► hash of the key, until
+        self._state = state
+        self._rate = RateLimit(state, "keys", rate)
+        self._tries = RateLimit(state, "tries", TRIES)
 
     def visitor(self, request: Request) -> Visitor:
         """Whose request this is.
@@ -105,14 +118,21 @@ class Access:
         key = self._known(request, secret.strip())
         if key is None:
             return None
-        cookie = secrets.token_urlsafe(24)
-        self._sessions[cookie] = key.hash, time.monotonic() + SESSION_LASTS
-        while len(self._sessions) > REMEMBERED:
-            self._sessions.popitem(last=False)
+        cookie, now = secrets.token_urlsafe(24), time.monotonic()
+        with self._state.changing() as connection:
+            connection.execute("DELETE FROM sessions WHERE until < ?", (now,))
+            connection.execute(
+                "DELETE FROM sessions WHERE cookie IN (SELECT cookie FROM sessions ORDER BY until DESC LIMIT -1 OFFSET ?)",
+                (REMEMBERED - 1,),
+            )
+            connection.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?)", (hashed(cookie), key.hash, now + SESSION_LASTS)
+            )
         return cookie
 
     def log_out(self, cookie: str) -> None:
-        self._sessions.pop(cookie, None)
+        with self._state.changing() as connection:
+            connection.execute("DELETE FROM sessions WHERE cookie = ?", (hashed(cookie),))
 
     def _known(self, request: Request, secret: str) -> Key | None:
         """The key that this is. Who tries many that are none has to wait."""
@@ -123,16 +143,19 @@ class Access:
 
     def _of_session(self, cookie: str) -> Key | None:
         """A session ends with its key."""
-        digest, until = self._sessions.get(cookie, ("", 0.0))
-        if self.keys is None or until < time.monotonic():
+        with self._state.reading() as connection:
+            row = connection.execute(
+                "SELECT key, until FROM sessions WHERE cookie = ?", (hashed(cookie),)
+            ).fetchone()
+        if self.keys is None or row is None or row[1] < time.monotonic():
             return None
-        return next((key for key in self.keys.all() if key.hash == digest), None)
+        return next((key for key in self.keys.all() if key.hash == row[0]), None)
 
     # -- forms -----------------------------------------------------------------------------------------------
 
     def token(self, cookie: str) -> str:
         """What a form must send back: only a page of ours can know it."""
-        return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._state.secret, cookie.encode(), hashlib.sha256).hexdigest()
 
     def check_token(self, request: Request, token: str) -> None:
         """Refuse a form that did not come from a page of ours.

@@ -19,7 +19,7 @@ from indexer.protocols import Encoder
 from indexer.search.fields import FieldKinds
 from indexer.search.trends import Trends
 from indexer.web.auth import Access
-from indexer.web.tasks import Task, Tasks
+from indexer.web.tasks import Tasks
 
 BRIEFLY = 0.3  # seconds that a request may wait for an encoder that is nearly loaded
 KINDS_KEPT = 60.0  # seconds that what is known of the users' fields is good for: others may write, too
@@ -100,13 +100,13 @@ class Served:
     collection: ServedCollection
     access: Access
     tasks: Tasks
-    _kinds: tuple[float, Task | None, FieldKinds] | None = field(default=None, init=False)
+    _kinds: tuple[float, str, FieldKinds] | None = field(default=None, init=False)
     _trends: tuple[object, Trends | None] | None = field(default=None, init=False)
 
     def kinds(self) -> FieldKinds:
         """What the users' fields are good for; looked at once a minute, and when a task has ended."""
         now, last = time.monotonic(), self.tasks.last()
-        if self._kinds is None or now - self._kinds[0] > KINDS_KEPT or last is not self._kinds[1]:
+        if self._kinds is None or now - self._kinds[0] > KINDS_KEPT or last != self._kinds[1]:
             self._kinds = now, last, self.collection.field_kinds()
         return self._kinds[2]
 

@@ -106,9 +106,9 @@ def safe_name(name: str) -> str:
 
 
 def go_on(served: Served) -> None:
-    """Index what an earlier server had accepted, and was stopped before it had stored it."""
+    """Index what an earlier server, or a process of this one, had accepted and was stopped before it had stored it."""
     posted = served.collection.posted
-    left = posted.waiting()
+    left = [one for one in posted.waiting() if served.tasks.claim(one.folder.name)]
     if left:
         uploads = dict.fromkeys(posted.called(shown(one.place)) for one in left if one.is_upload)
         others = sum(not one.is_upload for one in left)
@@ -145,6 +145,7 @@ def _index(
         places = [one.place for one in (*left_by_another, waiting)]
         return {**asdict(_summed([*before, report])), "documents": _come_from(served, places)}
 
+    served.tasks.claim(waiting.folder.name)
     try:
         return served.tasks.add("index", index, about=about, documents=ids)
     except Refusal:

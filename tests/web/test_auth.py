@@ -13,6 +13,7 @@ from indexer.cli import main
 from indexer.errors import NotFound, QueryError, SettingsError
 from indexer.web.api_keys import Keys
 from indexer.web.auth import RateLimit
+from indexer.web.server_state import ServerState
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_who_tries_keys_has_to_wait(own, monkeypatch):
 
 def test_a_bucket_fills_again():
     now = 0.0
-    limit = RateLimit(2.0, clock=lambda: now)
+    limit = RateLimit(ServerState(), "keys", 2.0, clock=lambda: now)
     assert [limit.wait("a") for _ in range(6)] == [0.0] * 6
     assert limit.wait("a") == 0.5
     assert limit.wait("b") == 0.0

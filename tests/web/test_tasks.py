@@ -9,6 +9,7 @@ import pytest
 
 from indexer.web import tasks as module
 from indexer.web.errors import Refusal
+from indexer.web.server_state import ServerState
 from indexer.web.tasks import Tasks
 
 
@@ -16,7 +17,7 @@ from indexer.web.tasks import Tasks
 def busy(monkeypatch):
     """Two tasks may wait; one is running until the event is set, and the queue is full."""
     monkeypatch.setattr(module, "MAX_QUEUED", 2)
-    tasks, started, go = Tasks(), Event(), Event()
+    tasks, started, go = Tasks(ServerState()), Event(), Event()
 
     def work(progress):
         started.set()
@@ -50,7 +51,7 @@ def test_closing_with_a_full_queue_interrupts_the_running_task_and_starts_no_oth
 
 
 def test_an_idle_queue_closes_at_once():
-    tasks = Tasks()
+    tasks = Tasks(ServerState())
     begin = time.perf_counter()
     tasks.close()
     assert time.perf_counter() - begin < 0.1

@@ -67,7 +67,7 @@ def _shown(
         runs=[(run, done(run)) for run in collection.catalog.runs(collection.name, RUNS)],
         judgements=judgements(history)[:JUDGED],
         generations=list(reversed(collection.generations())),
-        tasks=[_task(served, task) for task in served.tasks.all()[:TASKS]],
+        tasks=[_task(served, task) for task in served.tasks.all(TASKS)],
         kinds=[f".{suffix}" for suffix in FORMATS],
     )  # fmt: skip
 
