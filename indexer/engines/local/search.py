@@ -27,7 +27,7 @@ from indexer.engines.local import facets, phrase_rows
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.facets import Docs, Mask, column
 from indexer.engines.local.schema import TOPIC_FIELD, doc_ids, json_array, select, storable_ids
-from indexer.engines.local.vectors import Slots, Vectors, bad_vector, nearest
+from indexer.engines.local.vectors import Slots, Vectors, bad_vector
 from indexer.engines.values import bindable, has_words, restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
@@ -197,7 +197,6 @@ def _by_vector(
         total = len(slots)
     if limit <= 0 or total == 0:
         return Ranking((), (), total)
-    matrix = vectors.rows(connection, "documents")
     owners: dict[int, int] = {}
 
     def alive(requested: Slots) -> Iterable[int]:
@@ -209,7 +208,7 @@ def _by_vector(
         )
         return owners
 
-    best, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
+    best, scores = vectors.nearest(connection, "documents", query, limit, allowed=slots, alive=alive)
     docs = [owners[slot] for slot in best.tolist()]
     return _listed(doc_ids(connection, docs), zip(docs, scores.tolist(), strict=True), limit, total)
 
@@ -231,7 +230,7 @@ def of_topic(
         slots = np.array([slot for slot, _, weight in rows if (weight >= MOSTLY) == mostly], np.int64)
         if len(slots) and len(ids) < limit:
             requested = limit - len(ids)
-            best, cosines = nearest(vectors.rows(connection, "documents"), centroid, requested, allowed=slots)
+            best, cosines = vectors.nearest(connection, "documents", centroid, requested, allowed=slots)
             docs = [owners[slot] for slot in best.tolist()]
             scored = zip(docs, cosines.tolist(), strict=True)
             found = _listed(doc_ids(connection, docs), scored, requested, len(rows))
@@ -257,8 +256,7 @@ def nearest_phrases(
     connection: sqlite3.Connection, vectors: Vectors, query: Vector, limit: int
 ) -> list[tuple[PhraseRow, float]]:
     _checked(query, vectors.dims)
-    matrix = vectors.rows(connection, "phrases")
-    if limit <= 0 or len(matrix) == 0:
+    if limit <= 0:
         return []
     owners: dict[int, str] = {}
 
@@ -266,7 +264,7 @@ def nearest_phrases(
         owners.update(phrase_rows.ids_by_slot(connection, requested.tolist()))
         return owners
 
-    slots, scores = nearest(matrix, query, limit, alive=alive)
+    slots, scores = vectors.nearest(connection, "phrases", query, limit, alive=alive)
     best = sorted(
         (-score, owners[slot]) for slot, score in zip(slots.tolist(), scores.tolist(), strict=True)
     )[:limit]
@@ -287,8 +285,7 @@ def nearest_mentions(
     if mask is not None:
         first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")
         slots = _ranges(first, count)
-    matrix = vectors.rows(connection, "mentions")
-    if limit <= 0 or len(matrix) == 0 or (slots is not None and len(slots) == 0):
+    if limit <= 0 or (slots is not None and len(slots) == 0):
         return []
     owners: dict[int, tuple[int, int]] = {}
 
@@ -303,7 +300,7 @@ def nearest_mentions(
                     owners[slot] = row[0], slot - row[1]
         return owners
 
-    found, scores = nearest(matrix, query, limit, allowed=slots, alive=alive)
+    found, scores = vectors.nearest(connection, "mentions", query, limit, allowed=slots, alive=alive)
     rows = phrase_rows.mentions_by_slot(connection, vectors, [owners[slot] for slot in found.tolist()])
     ranked = sorted(
         zip(rows, scores.tolist(), strict=True),

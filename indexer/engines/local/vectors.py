@@ -14,18 +14,19 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numkong
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.common import unit
+from indexer.engines.local.byte_copy import ByteCopy, ByteRows, Half
 from indexer.errors import EngineUnavailable
 from indexer.records import Vector
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 
-Half = NDArray[np.float16]
 Slots = NDArray[np.int64]
 
 BLOCK = 65_536  # rows scored at once by one thread
@@ -50,6 +51,7 @@ class VectorFile:
         self.path = path
         self.row_bytes = dims * 2
         self._dims = dims
+        self.bytes = ByteCopy()
         self._map: Half | None = None
         self._handle: int | None = None
 
@@ -114,6 +116,15 @@ class Vectors:
         """Return all rows of a kind in this snapshot, including dead ones: float16 [rows, dims]."""
         name, rows = _located(connection, kind)
         return self._file(name).rows(rows)
+
+    def nearest(
+        self, connection: sqlite3.Connection, kind: str, query: Vector, count: int, **options: Any
+    ) -> tuple[Slots, NDArray[np.float32]]:
+        """Return the rows of a kind in this snapshot nearest to `query`; see `nearest`."""
+        name, number = _located(connection, kind)
+        file = self._file(name)
+        rows = file.rows(number)
+        return nearest(rows, query, count, copy=file.bytes.of(rows), **options)
 
     def rewrite(self, connection: sqlite3.Connection, kind: str, slots: Slots) -> None:
         """Keep only these rows, in this order, in a new file; the old one stays until `remove_unused`."""
@@ -212,6 +223,7 @@ def nearest(
     query: Vector,
     count: int,
     *,
+    copy: ByteRows | None = None,
     allowed: Slots | None = None,
     alive: Callable[[Slots], Iterable[int]] | None = None,
 ) -> tuple[Slots, NDArray[np.float32]]:
@@ -221,6 +233,7 @@ def nearest(
         rows: float16 [n, dims], of about unit length.
         query: float32 [dims], of unit length.
         count: Number of rows, at least 1.
+        copy: Of the first rows, to scan instead of them.
         allowed: Slots that may be returned; all when None.
         alive: Returns those of some slots that are not dead. Not needed with `allowed`.
 
@@ -233,8 +246,9 @@ def nearest(
         scores = np.concatenate(
             [_scored(rows[part], query) for part in np.split(slots, range(BLOCK, len(slots), BLOCK))]
         )
+        error = SCAN_ERROR
     else:
-        scores = _scored(rows, query)
+        scores, error = _scanned(rows, copy, query)
         slots = np.arange(len(rows)) if allowed is None else allowed
         scores = scores if allowed is None else scores[allowed]
     depth = count + 32
@@ -243,7 +257,7 @@ def nearest(
             chosen, floor = slots, -np.inf
         else:
             cut = float(np.partition(scores, -depth)[-depth])
-            chosen, floor = slots[scores >= cut - 2 * SCAN_ERROR], cut - SCAN_ERROR
+            chosen, floor = slots[scores >= cut - 2 * error], cut - error
         if alive is not None:
             chosen = np.fromiter(alive(chosen), np.int64)
         exact = _exact(rows, chosen, query)
@@ -256,6 +270,14 @@ def nearest(
         chosen, exact = chosen[kept], exact[kept]
     order = np.argsort(-exact, kind="stable")
     return chosen[order], exact[order]
+
+
+def _scanned(rows: Half, copy: ByteRows | None, query: Vector) -> tuple[NDArray[np.float32], float]:
+    """Return the scores of all rows, float32 [n], and the largest error of one."""
+    if copy is None:
+        return _scored(rows, query), SCAN_ERROR
+    scores, error = copy.scores(query)
+    return np.concatenate([scores, _scored(rows[len(scores) :], query)]), max(error, SCAN_ERROR)
 
 
 def _scored(rows: Half, query: Vector) -> NDArray[np.float32]:
