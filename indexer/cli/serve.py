@@ -55,6 +55,8 @@ def serve(
       indexer serve --workers 4
       indexer serve --host 0.0.0.0 --certificate server.pem --certificate-key server.key
     """
+    from tempfile import TemporaryDirectory
+
     import uvicorn
 
     from indexer.errors import SettingsError
@@ -92,8 +94,9 @@ def serve(
         return
     settings = processes.share(collection.settings, workers)
     collection.close()
-    worker = processes.WorkerApp(settings, keyed=needs_keys, rate=rate, verbose=app.verbose)
-    processes.run(worker, workers, sockets, options)
+    with TemporaryDirectory(prefix="indexer-serve-") as folder:
+        worker = processes.WorkerApp(settings, Path(folder), keyed=needs_keys, rate=rate, verbose=app.verbose)
+        processes.serve(worker, workers, sockets, options)
 
 
 def _is_loopback(host: str) -> bool:

@@ -122,7 +122,8 @@ class Access:
         with self._state.changing() as connection:
             connection.execute("DELETE FROM sessions WHERE until < ?", (now,))
             connection.execute(
-                "DELETE FROM sessions WHERE cookie IN (SELECT cookie FROM sessions ORDER BY until DESC LIMIT -1 OFFSET ?)",
+                "DELETE FROM sessions WHERE cookie IN "
+                "(SELECT cookie FROM sessions ORDER BY until DESC LIMIT -1 OFFSET ?)",
                 (REMEMBERED - 1,),
             )
             connection.execute(

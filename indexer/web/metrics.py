@@ -1,20 +1,23 @@
-"""Figures for Prometheus: what this process has counted, and how the collection stands now.
+"""Figures for Prometheus: what the processes of this server have counted, and how the collection stands now.
 
 The second is read at each scrape, and is the same in every process.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from indexer.collection import Collection
 from indexer.pipeline.drift_check import Drift
 
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where several processes count; prometheus_client has the name
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 REQUESTS = Counter("indexer_requests", "Requests that were answered.", ["route", "status"])
@@ -87,6 +90,9 @@ def _gauge(
 
 def exposed(collection: Collection) -> bytes:
     """Everything, in Prometheus' text format."""
-    now = CollectorRegistry()
+    counted, now = REGISTRY, CollectorRegistry()
+    if SHARED_FOLDER in os.environ:
+        counted = CollectorRegistry()
+        MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     now.register(CollectionFigures(collection))
-    return generate_latest(REGISTRY) + generate_latest(now)
+    return generate_latest(counted) + generate_latest(now)

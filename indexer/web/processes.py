@@ -15,19 +15,23 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 import uvicorn
 from fastapi import FastAPI
+from threadpoolctl import threadpool_limits
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from indexer.errors import IndexerError, SettingsError
 from indexer.log import configure
 from indexer.settings import Settings
+from indexer.web import metrics
 from indexer.web.api_keys import Keys
 from indexer.web.app import make_app
+from indexer.web.server_state import ServerState
 from indexer.web.shared import ServedCollection
 from models.calibrate import chosen_backend
 from models.hardware import physical_cores
@@ -42,18 +46,22 @@ class WorkerApp:
     """Makes the application in a process of its own, to which it is pickled.
 
     Args:
+        folder: What all processes of the server share: sessions, limits, tasks, counts of requests.
         keyed: Whether requests need a key.
         rate: Requests a second for each key.
         verbose: How often `-v` was given.
     """
 
     settings: Settings
+    folder: Path
     keyed: bool
     rate: float
     verbose: int
 
     def __call__(self) -> FastAPI:
         settings = self.settings
+        # The threads of each process's BLAS would wait busily for each other, all on the same cores.
+        threadpool_limits(settings.threads)
         configure(settings.log_level, format=settings.log_format, verbose=self.verbose)
         threading.Thread(target=_end_with_supervisor, name="supervisor", daemon=True).start()
         try:
@@ -61,7 +69,9 @@ class WorkerApp:
         except IndexerError as error:
             click.echo(f"{error} {error.hint}".strip(), err=True)
             sys.exit(STARTUP_FAILURE)  # the supervisor ends the others, too
-        return make_app(collection, keys=Keys(settings.home) if self.keyed else None, rate=self.rate)
+        state = ServerState(self.folder / "state.sqlite")
+        keys = Keys(settings.home) if self.keyed else None
+        return make_app(collection, keys=keys, rate=self.rate, state=state)
 
 
 def _end_with_supervisor() -> None:
@@ -117,7 +127,7 @@ def share(settings: Settings, workers: int) -> Settings:
     return settings
 
 
-def run(app: WorkerApp, workers: int, sockets: Sequence[socket.socket], options: Mapping[str, Any]) -> None:
+def serve(app: WorkerApp, workers: int, sockets: Sequence[socket.socket], options: Mapping[str, Any]) -> None:
     """Serve with several processes until a signal ends them.
 
     The signal is raised again afterwards, so that this program ends as it does with one process.
@@ -128,6 +138,7 @@ def run(app: WorkerApp, workers: int, sockets: Sequence[socket.socket], options:
     Raises:
         SystemExit: A process could not start.
     """
+    os.environ[metrics.SHARED_FOLDER] = str(app.folder)
     config = uvicorn.Config(
         app, factory=True, workers=workers, timeout_worker_healthcheck=SIGNS_OF_LIFE_S, **options
     )

@@ -81,10 +81,6 @@ class ServerState:
             connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (upload, self.owner))
             return True
 
-    def close(self) -> None:
-        with self._lock:
-            self._connection.close()
-
 
 def is_dead(owner: str) -> bool:
     """Whether a process that wrote something here has ended."""
