@@ -81,7 +81,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
     results = collection.search(
         QUERY, filters=[parse_filter(CONDITION)], facets=("topic", "label"), facet_size=5, limit=3
     )
-    say(format_results(results, labels))
+    say(format_results(results))
 
     _step(app, "Phrases that mean nearly the same", f"phrases {PHRASE}")
     say(format_phrases(collection.phrases(PHRASE, limit=6), labels))

@@ -111,18 +111,17 @@ def search(
         results = collection.search(
             text, mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
         )
-        labels = serialize.labels_of(collection.topics())
         reasons = collection.reasons(results) if why else None
         is_empty = not results.hits and not collection.engine.info().documents
     if as_json:
-        print_json({**serialize.results(results, labels, reasons), "page": page, "limit": limit})
+        print_json({**serialize.results(results, reasons), "page": page, "limit": limit})
     elif is_empty:
         say(f"The collection '{collection.name}' is empty. Fill it: {app.again('index SOURCE')}")
     elif results.total and not results.hits and page > 1:
         pages = -(-results.total // limit)
         say(f"There is no page {page:,}: {count(results.total, 'document')} fill {pages:,}.")
     else:
-        say(format_results(results, labels, reasons))
+        say(format_results(results, reasons))
 
 
 @command()
@@ -156,9 +155,9 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 # -- hits and facets ----------------------------------------------------------------------------------------
 
 
-def format_results(results: SearchResults, labels: serialize.Labels, reasons: Reasons = None) -> str:
+def format_results(results: SearchResults, reasons: Reasons = None) -> str:
     """Format hits, then facets."""
-    blocks = [_hit(hit, labels, reasons) for hit in results.hits]
+    blocks = [_hit(hit, results.labels, reasons) for hit in results.hits]
     blocks.append(found(results))
     facets = [facet for facet in results.facets if facet.values]
     if facets:

@@ -24,7 +24,7 @@ from indexer.text import Preparer
 from indexer.text.pool import preparer_here
 from indexer.topics.models.registry import TopicModel
 
-POLL_INTERVAL_S = 1.0  # seconds between two checks for another live generation
+POLL_INTERVAL_S = 1.0  # seconds between two checks for another live generation, and for new fields
 
 Own = TypeVar("Own", bound="OpenCollection")
 P = ParamSpec("P")
@@ -72,6 +72,7 @@ class OpenCollection(ABC):
         self._engine = engine
         self._parts = parts
         self._checked = time.monotonic()
+        self._fields: tuple[float, tuple[str, ...]] = (0.0, ())  # when they were read; what filters may name
         self._given_bundle = settings.bundle if parts.encoder is not None else ""
 
     @classmethod
@@ -146,6 +147,7 @@ class OpenCollection(ABC):
             for learned in ("encoder", "ranker"):
                 self.__dict__.pop(learned, None)
         before, self._engine, self.settings = self._engine, engine, settings
+        self._fields = (0.0, ())
         self._leave(before)
 
     def _leave(self, engine: Engine) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from indexer.collection.base import OpenCollection, on_live_generation
+from indexer.collection.base import POLL_INTERVAL_S, OpenCollection, on_live_generation
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
@@ -92,8 +92,11 @@ class QueryMethods(OpenCollection):
         filters: Sequence[Filter] = (),
         fields: Sequence[str] = ("topic", "keyphrase"),
         size: int = 10,
+        found: SearchResults | None = None,
     ) -> tuple[Facet, ...]:
-        """Counts as in `search`, but of each field without its own filters; see `indexer.search.timeline`."""
+        """Counts as in `search`, but of each field without its own filters; see `indexer.search.facets.open_facets`."""
+        if not fields:
+            return ()
         self.check_filters(filters, fields)
         return open_facets(
             self.engine,
@@ -103,6 +106,7 @@ class QueryMethods(OpenCollection):
             fields=fields,
             size=size,
             absent=self.settings.absent_weight,
+            found=found,
         )
 
     def timeline(
@@ -113,6 +117,7 @@ class QueryMethods(OpenCollection):
         mode: Mode = "both",
         filters: Sequence[Filter] = (),
         unit: str | None = None,
+        found: SearchResults | None = None,
     ) -> Timeline | None:
         """How many documents that match there are in each year, month or day; None where a field has no dates."""
         self.check_filters(filters, [field])
@@ -124,6 +129,7 @@ class QueryMethods(OpenCollection):
             field=field,
             absent=self.settings.absent_weight,
             unit=unit,
+            found=found,
         )
 
     def field_kinds(self) -> FieldKinds:
@@ -140,7 +146,11 @@ class QueryMethods(OpenCollection):
         check_dates(self.engine, filters)
 
     def _check_fields(self, names: Sequence[str]) -> None:
-        known = [*MINED_FIELDS, *self.engine.fields()]
+        at, known = self._fields
+        if time.monotonic() - at <= POLL_INTERVAL_S and set(names).issubset(known):
+            return
+        known = (*MINED_FIELDS, *self.engine.fields())
+        self._fields = time.monotonic(), known
         for name in names:
             if name not in known:
                 from difflib import get_close_matches

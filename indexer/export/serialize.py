@@ -119,7 +119,7 @@ def mention(of: MentionRow, score: float, title: str, labels: Labels) -> dict[st
     }
 
 
-def results(of: SearchResults, labels: Labels, reasons: Reasons | None = None) -> dict[str, Any]:
+def results(of: SearchResults, reasons: Reasons | None = None) -> dict[str, Any]:
     """A page of hits. `reasons` only where they were requested."""
     return {
         "query": of.query,
@@ -128,7 +128,7 @@ def results(of: SearchResults, labels: Labels, reasons: Reasons | None = None) -
         "listed": of.listed,
         "has_more": of.has_more,
         "relaxed": of.relaxed,
-        "hits": [hit(one, labels, reasons) for one in of.hits],
+        "hits": [hit(one, of.labels, reasons) for one in of.hits],
         "facets": facets(of.facets),
         "facets_over": of.facets_over,
     }

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
 from indexer.search.query import only_excluding, parse_words
-from indexer.search.results import Facet, Mode
+from indexer.search.results import Facet, Mode, SearchResults
 
 
-def named_facets(engine: Engine, facets: Mapping[str, tuple[tuple[str, int], ...]]) -> tuple[Facet, ...]:
+def named_facets(
+    facets: Mapping[str, tuple[tuple[str, int], ...]], labels: Mapping[str, str]
+) -> tuple[Facet, ...]:
     """Counts with names that can be read: a topic has its label."""
-    labels = {topic.id: topic.label for topic in engine.topics()} if "topic" in facets else {}
     return tuple(
         Facet(
             name,
@@ -31,12 +32,16 @@ def open_facets(
     fields: Sequence[str],
     size: int,
     absent: float,
+    found: SearchResults | None = None,
 ) -> tuple[Facet, ...]:
     """Counts of fields, each without the choices that were made in itself, so that others can be added to them.
 
     The choices are the conditions with ``=``, which are alternatives; everything else holds.
+
+    Args:
+        found: By the same search: then it need not be found out which words were enough.
     """
-    words = _words(engine, query, mode, filters, absent)
+    words = found.counted if found else counted_words(engine, query, mode, filters, absent)
     chosen = {condition.field for condition in filters if condition.operator == "="}
     together = [name for name in fields if name not in chosen]
     groups = [together] if together else []
@@ -46,10 +51,11 @@ def open_facets(
         held = tuple(c for c in filters if c.operator != "=" or c.field not in names)
         request = SearchRequest(words=words, filters=held, limit=0, facets=tuple(names), facet_size=size)
         counted |= engine.search(request).facets
-    return named_facets(engine, {name: counted[name] for name in fields})
+    labels = {topic.id: topic.label for topic in engine.topics()} if "topic" in fields else {}
+    return named_facets({name: counted[name] for name in fields}, labels)
 
 
-def _words(
+def counted_words(
     engine: Engine, query: str, mode: Mode, filters: Sequence[Filter], absent: float
 ) -> WordQuery | None:
     """The words whose documents `search` counts."""

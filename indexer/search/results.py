@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from indexer.engines.base import Clause, Fragment
+from indexer.engines.base import Clause, Fragment, WordQuery
 from indexer.records import StoredDocument
 
 Mode = Literal["words", "meaning", "both"]
@@ -47,4 +47,6 @@ class SearchResults:
     any_word: bool  # any of them was enough: because of that, or because OR stands between them
     filtered: bool  # only what filters let through was looked at
     clauses: tuple[Clause, ...]  # what was looked for by words, and left out
+    counted: WordQuery | None  # the documents that facets count have these words; None: all under the filters
+    labels: Mapping[str, str]  # of all topics, by id
     by_meaning: bool  # the nearest are among the hits, or all of them

@@ -102,11 +102,12 @@ def search(
         facets=tuple(facets),
         facet_size=facet_size,
     )
-    answer, words, relaxed = _answered(engine, asked, request)
+    answer, words, counted, relaxed = _answered(engine, asked, request)
     found, listed = _listed(answer, asked)
     page = found[offset:last]
     stored = {s.document.id: s for s in engine.documents([id_ for id_, _, _ in page])}
     fragments = engine.highlights(words, list(stored)) if words and asked.wanted else {}
+    labels = {topic.id: topic.label for topic in engine.topics()}
     total = _total(answer, asked)
     any_word = words is not None and not words.require_all
     over_words = asked.wanted and not (asked.fused and total == 0)
@@ -122,7 +123,7 @@ def search(
         total=total,
         listed=listed,
         has_more=last < (min(listed, DEEPEST) if listed is not None else DEEPEST),
-        facets=named_facets(engine, answer.facets),
+        facets=named_facets(answer.facets, labels),
         facets_over=_facets_over(
             over_words, any_word, any(clause.negated for clause in clauses), bool(filters)
         ),
@@ -130,6 +131,8 @@ def search(
         any_word=any_word,
         filtered=bool(filters),
         clauses=clauses,
+        counted=counted,
+        labels=labels,
         by_meaning=asked.vector is not None,
     )
 
@@ -160,7 +163,7 @@ def scan(
         limit=depth,
         nearest=DEPTH if asked.fused else depth,
     )
-    answer, words, _ = _answered(engine, asked, request)
+    answer, words, _, _ = _answered(engine, asked, request)
     found, _ = _listed(answer, asked)
     first = _hits(engine, found, 1)
     if asked.vector is not None and not (asked.fused and answer.words and answer.words.total > depth):
@@ -187,8 +190,8 @@ def _hits(engine: Engine, found: Iterable[Found], first: int) -> Iterator[Hit]:
 
 def _answered(
     engine: Engine, asked: _ParsedQuery, request: SearchRequest
-) -> tuple[SearchAnswer, WordQuery | None, bool]:
-    """What the engine answers, to which words, and whether any of them was enough.
+) -> tuple[SearchAnswer, WordQuery | None, WordQuery | None, bool]:
+    """What the engine answers, to which words, the words of the documents that are counted, and whether any was enough.
 
     Where no document has the words and the nearest are listed instead, everything is counted.
     """
@@ -198,12 +201,14 @@ def _answered(
         words = replace(words, require_all=False)
         answer = engine.search(replace(request, words=words))
         relaxed = True
-    if words and asked.wanted and _no_words(answer) and asked.vector is not None and request.facets:
-        counted = replace(request, words=only_excluding(words), vector=None, limit=0, nearest=None)
-        if not counted.words or not counted.words.clauses:
-            counted = replace(counted, words=None)
-        answer = replace(answer, facets=engine.search(counted).facets)
-    return answer, words, relaxed
+    counted = words
+    if words and asked.wanted and _no_words(answer) and asked.vector is not None:
+        excluding = only_excluding(words)
+        counted = excluding if excluding.clauses else None
+        if request.facets:
+            everything = replace(request, words=counted, vector=None, limit=0, nearest=None)
+            answer = replace(answer, facets=engine.search(everything).facets)
+    return answer, words, counted, relaxed
 
 
 def _no_words(answer: SearchAnswer) -> bool:

@@ -11,9 +11,9 @@ from itertools import islice
 from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.engines.values import read_number
 from indexer.errors import QueryError
-from indexer.search.facets import _words
+from indexer.search.facets import counted_words
 from indexer.search.fields import LOOKED_AT, MAX_DATES, YEARS, _are_dates, is_date
-from indexer.search.results import Mode
+from indexer.search.results import Mode, SearchResults
 
 UNITS = {10: "day", 7: "month", 4: "year"}  # what a person may name, by its length
 MAX_PERIODS = 60
@@ -55,6 +55,7 @@ def timeline(
     field: str,
     absent: float,
     unit: str | None = None,
+    found: SearchResults | None = None,
 ) -> Timeline | None:
     """How many documents that match there are in each stretch of time; None where dates are too many, or none.
 
@@ -62,8 +63,9 @@ def timeline(
 
     Args:
         unit: A key of PRECISION; None chooses one by how far the dates reach.
+        found: By the same search: then it need not be found out which words were enough.
     """
-    words = _words(engine, query, mode, filters, absent)
+    words = found.counted if found else counted_words(engine, query, mode, filters, absent)
     held = tuple(condition for condition in filters if condition.field != field)
     request = SearchRequest(words=words, filters=held, limit=0, facets=(field,), facet_size=MAX_DATES)
     counted = [(at, number) for at, number in engine.search(request).facets[field] if is_date(at)]

@@ -46,8 +46,7 @@ def search(
         q, mode=mode, filters=filters, facets=facet, facet_size=facet_size, limit=limit, offset=offset
     )
     reasons = collection.reasons(results) if why else None
-    labels = serialize.labels_of(collection.topics())
-    return {**serialize.results(results, labels, reasons), "limit": limit, "offset": offset}
+    return {**serialize.results(results, reasons), "limit": limit, "offset": offset}
 
 
 @router.get("/facets", response_model=schemas.FacetCounts)

@@ -100,6 +100,7 @@ class ElasticEngine:
         self._fresh = Freshness(cluster)
         self._marks = ChangeMarks(cluster, self.names, self._fresh)
         self._cache = VectorCache(cache, dims) if cache else None
+        self._topics = writing.Topics(cluster, self.names)
         self._writer = Writer(cluster, self.names, dims, self._fresh, self._state, self._cache)
 
     # -- writing ---------------------------------------------------------------------------------------------
@@ -270,7 +271,7 @@ class ElasticEngine:
 
     def topics(self) -> list[Topic]:
         self._fresh.refresh(self.names.topics)
-        return writing.read_topics(self._cluster, self.names)
+        return self._topics.all()
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         search.checked(centroid, self.dims)

@@ -322,11 +322,47 @@ def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[st
     )
 
 
-def read_topics(cluster: Cluster, names: Names) -> list[Topic]:
-    """Return all topics, largest first."""
-    found = [(hit["_source"], vector_of(hit, "centroid")) for hit in _rows(cluster, names, vectors=True)]
-    topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
-    return sorted(topics, key=lambda topic: (-topic.size, topic.id))
+TopicsVersion = tuple[int, tuple[int, int, str] | None]  # number of rows, newest write
+
+
+class Topics:
+    """Reads the topics of a collection, and again only when a row of their index has changed.
+
+    Every search needs their labels. The number of rows and the newest write among them tell whether they have changed,
+    in a tenth of the time that it takes to read them.
+    """
+
+    def __init__(self, cluster: Cluster, names: Names) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._read: tuple[TopicsVersion, list[Topic]] | None = None
+
+    def all(self) -> list[Topic]:
+        """Return all topics, largest first."""
+        if self._read is None or self._read[0] != self._version():
+            hits = _rows(self._cluster, self._names, vectors=True)
+            found = [(hit["_source"], vector_of(hit, "centroid")) for hit in hits]
+            topics = [rows.to_topic(row, centroid) for row, centroid in found if centroid is not None]
+            # Of what was read: another copy of the shard may be newer than this one.
+            version = len(hits), max((_written(hit) for hit in hits), default=None)
+            self._read = version, sorted(topics, key=lambda topic: (-topic.size, topic.id))
+        return list(self._read[1])
+
+    def _version(self) -> TopicsVersion:
+        hits = self._cluster.search(
+            index=self._names.topics,
+            size=1,
+            sort=[{"_seq_no": "desc"}],
+            source=False,
+            seq_no_primary_term=True,
+            track_total_hits=True,
+        )["hits"]
+        return int(hits["total"]["value"]), _written(hits["hits"][0]) if hits["hits"] else None
+
+
+def _written(hit: Row) -> tuple[int, int, str]:
+    """Return when a row was written, in the order of all writes of its index."""
+    return hit["_seq_no"], hit["_primary_term"], hit["_index"]
 
 
 def topic_labels(cluster: Cluster, names: Names) -> dict[str, str]:
@@ -341,6 +377,7 @@ def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]
         size=TOPICS_PAGE,
         source={"excludes": VECTORS},
         fields=[{"field": "centroid"}] if vectors else None,
+        seq_no_primary_term=vectors,
         track_total_hits=False,
     )
     return list(answer["hits"]["hits"])

@@ -156,11 +156,13 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         offset=(asked.number - 1) * ON_PAGE,
     )
     opened = collection.open_facets(
-        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MAX_VALUES
+        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MAX_VALUES, found=results
     )
-    labels = {topic.id: topic.label for topic in collection.topics()}
+    labels = dict(results.labels)
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
-    timeline = collection.timeline(query, kinds.date, mode=mode, filters=filters) if kinds.date else None
+    timeline = None
+    if kinds.date:
+        timeline = collection.timeline(query, kinds.date, mode=mode, filters=filters, found=results)
     removable = _removable(asked, labels)
     drawn = bars(timeline, width=WIDTH, height=HEIGHT) if timeline and len(timeline.periods) > 1 else []
     return page(
