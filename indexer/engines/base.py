@@ -362,13 +362,13 @@ class Engine(Protocol):
         """
         ...
 
-    def highlights(
+    def hits(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
-    ) -> Mapping[str, tuple[Fragment, ...]]:
-        """Return excerpts of title and text of these documents with the matched words marked, best first.
+    ) -> tuple[list[StoredDocument], Mapping[str, tuple[Fragment, ...]]]:
+        """Return documents as `documents` does, and excerpts of title and text with the matched words marked, best first.
 
         At most `fragments` per document. Every required clause is marked, even when the whole query does not match;
-        documents without a marked word are skipped.
+        documents without a marked word have no excerpts.
         """
         ...
 

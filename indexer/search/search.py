@@ -105,8 +105,9 @@ def search(
     answer, words, counted, relaxed = _answered(engine, asked, request)
     found, listed = _listed(answer, asked)
     page = found[offset:last]
-    stored = {s.document.id: s for s in engine.documents([id_ for id_, _, _ in page])}
-    fragments = engine.highlights(words, list(stored)) if words and asked.wanted else {}
+    ids = [id_ for id_, _, _ in page]
+    documents, fragments = engine.hits(words, ids) if words and asked.wanted else (engine.documents(ids), {})
+    stored = {one.document.id: one for one in documents}
     labels = {topic.id: topic.label for topic in engine.topics()}
     total = _total(answer, asked)
     any_word = words is not None and not words.require_all

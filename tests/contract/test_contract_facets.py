@@ -115,7 +115,7 @@ def test_facet_size_with_many_equal_counts_takes_the_first_by_value(engine):
 
 
 def test_highlights_mark_the_matched_words(energy):
-    pieces = energy.highlights(words("running", "heating"), ["a", "d", "c", "nobody"])
+    pieces = energy.hits(words("running", "heating"), ["a", "d", "c", "nobody"])[1]
     assert list(pieces) == ["a", "d"]
     assert {(piece.field, *marked(piece)) for piece in pieces["a"]} == {
         ("title", "Heating"),
@@ -126,16 +126,16 @@ def test_highlights_mark_the_matched_words(energy):
 
 def test_highlights_mark_a_phrase_as_one_and_no_negated_words(energy):
     query = WordQuery((Clause("heat pump", "phrase"), Clause("winter", negated=True)))
-    (piece,) = energy.highlights(query, ["a"])["a"]
+    (piece,) = energy.hits(query, ["a"])[1]["a"]
     assert (piece.field, marked(piece)) == ("text", ["heat pump"])
-    assert energy.highlights(WordQuery((Clause("winter", negated=True),)), ["a"]) == {}
+    assert energy.hits(WordQuery((Clause("winter", negated=True),)), ["a"])[1] == {}
 
 
 def test_highlights_are_pieces_of_the_field_best_first(engine):
     filler = "Lorem ipsum dolor sit amet, consetetur sadipscing elitr. " * 12
     text = f"{filler}One pump. {filler}A pump\0 and \ue000 valve. {filler}Another pump. {filler}"
     engine.store([document("a", text, "Valves")])
-    pieces = engine.highlights(words("pump", "valve"), ["a"], fragments=3)["a"]
+    pieces = engine.hits(words("pump", "valve"), ["a"], fragments=3)[1]["a"]
     assert len(pieces) == 3
     assert marked(pieces[0]) == ["pump", "valve"]  # two of the words beat one
     assert (pieces[1].field, pieces[1].text, pieces[1].marks) == ("title", "Valves", ((0, 6),))
@@ -144,8 +144,8 @@ def test_highlights_are_pieces_of_the_field_best_first(engine):
         assert piece.text in (text if piece.field == "text" else "Valves")
         assert len(piece.text) <= 300
         assert not piece.text.startswith(" ")
-    assert len(engine.highlights(words("pump"), ["a"], fragments=2)["a"]) == 2
-    assert len(engine.highlights(words("pump"), ["a"], fragments=9)["a"]) == 3
+    assert len(engine.hits(words("pump"), ["a"], fragments=2)[1]["a"]) == 2
+    assert len(engine.hits(words("pump"), ["a"], fragments=9)[1]["a"]) == 3
 
 
 _ANY = st.lists(
@@ -158,7 +158,7 @@ _ANY = st.lists(
 def test_marks_fit_in_any_text(engine, texts):
     of = dict(zip("abcde", texts, strict=True))
     engine.store([document(id_, text, text[:20]) for id_, text in of.items()])
-    for id_, pieces in engine.highlights(words("pump"), list(of), fragments=50).items():
+    for id_, pieces in engine.hits(words("pump"), list(of), fragments=50)[1].items():
         for piece in pieces:
             assert piece.text in (of[id_] if piece.field == "text" else of[id_][:20])
             assert set(marked(piece)) <= {"pump", "Pümp"}

@@ -53,7 +53,7 @@ def test_punctuation_ends_a_word(engine):
     assert found(engine, words("Einstein")) == found(engine, words("einstein's")) == {"a", "b"}
     assert found(engine, words("14")) == found(engine, words("3.14")) == {"b"}
     assert found(engine, words("case")) == found(engine, words("js")) == {"c"}
-    assert [marked(piece) for piece in engine.highlights(words("einstein"), ["a"])["a"]] == [["Einstein"]]
+    assert [marked(piece) for piece in engine.hits(words("einstein"), ["a"])[1]["a"]] == [["Einstein"]]
 
 
 def test_clauses_without_a_word_are_ignored(energy):
@@ -112,7 +112,7 @@ CLAUSES = st.builds(
 def test_no_text_is_ever_a_syntax_error(energy, query):
     answer = energy.search(SearchRequest(words=query, facets=("topic",)))
     assert answer.words.total <= 6
-    energy.highlights(query, list("abcdef"))
+    energy.hits(query, list("abcdef"))[1]
 
 
 def test_a_long_query_is_no_error(energy):
@@ -324,7 +324,7 @@ def test_half_a_character_is_found_nowhere_and_is_no_error(energy):
     assert energy.documents([odd, "a"])[0].document.id == "a"
     assert energy.mentions([odd]) == energy.phrases([odd]) == list(energy.mentions_by_phrase([odd])) == []
     assert energy.topic_documents(odd, axis(0)).total == 0
-    assert energy.highlights(words("heat"), [odd]) == {}
+    assert energy.hits(words("heat"), [odd])[1] == {}
     assert energy.delete([odd]) == 0
     energy.delete_phrases([odd])
 

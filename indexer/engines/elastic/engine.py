@@ -300,11 +300,14 @@ class ElasticEngine:
         self._fresh.refresh(self.names.documents)
         return search.significant_keyphrases(self._cluster, self.names, filters, limit)
 
-    def highlights(
+    def hits(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
-    ) -> Mapping[str, tuple[Fragment, ...]]:
+    ) -> tuple[list[StoredDocument], Mapping[str, tuple[Fragment, ...]]]:
         self._fresh.refresh(self.names.documents)
-        return search.highlights(self._cluster, self.names, words, ids, fragments)
+        found = search.hits(self._cluster, self.names, words, ids, fragments)
+        documents = [rows.to_stored(found[id_].row, None) for id_ in ids if id_ in found]
+        marked = {id_: found[id_].fragments for id_ in ids if id_ in found and found[id_].fragments}
+        return documents, marked
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         search.checked(vector, self.dims)

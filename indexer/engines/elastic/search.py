@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -355,25 +356,31 @@ def _by_size(text: str) -> tuple[bool, float, str]:
 # -- highlights ----------------------------------------------------------------------------------------------
 
 
-def highlights(
+@dataclass(frozen=True)
+class Marked:
+    """The row of a document, and its fragments, best first."""
+
+    row: Row
+    fragments: tuple[Fragment, ...]
+
+
+def hits(
     cluster: Cluster, names: Names, query: WordQuery, ids: Sequence[str], limit: int
-) -> Mapping[str, tuple[Fragment, ...]]:
-    """Return fragments of each document that matches a required clause, at most `limit` each, best first.
+) -> Mapping[str, Marked]:
+    """Return documents with fragments around the required clauses, at most `limit` each.
 
     The server marks the words in whole fields; `fragments_around` cuts the excerpts, as for every engine.
     """
-    requested = queries.required_clauses(query)
-    if not requested or limit <= 0:
-        return {}
+    requested = queries.required_clauses(query) if limit > 0 else []
     seal = secrets.token_hex(8)  # occurs in no text
     opening, closing = f"<{seal}>", f"</{seal}>"
-    found: dict[str, tuple[Fragment, ...]] = {}
+    found: dict[str, Marked] = {}
     for some in batches(rows.usable(ids), 500):
         answer = cluster.search(
             index=names.documents,
             query={"ids": {"values": some}},
             size=len(some),
-            source={"includes": ["title", "text", "nuls"]},
+            source={"excludes": VECTORS},
             highlight={
                 "highlight_query": {"bool": {"should": requested}},
                 "number_of_fragments": 0,
@@ -384,13 +391,11 @@ def highlights(
             },
         )
         for hit in answer["hits"]["hits"]:
-            marked = _marked(hit, opening, closing)
-            if marked:
-                found[hit["_id"]] = tuple(marked[:limit])
-    return {id_: found[id_] for id_ in dict.fromkeys(ids) if id_ in found}
+            found[hit["_id"]] = Marked(hit["_source"], _fragments(hit, opening, closing)[:limit])
+    return found
 
 
-def _marked(hit: Query, opening: str, closing: str) -> list[Fragment]:
+def _fragments(hit: Query, opening: str, closing: str) -> tuple[Fragment, ...]:
     row = hit["_source"]
     texts = restored(row["title"], row["text"], row.get("nuls"))
     found = [
@@ -399,4 +404,4 @@ def _marked(hit: Query, opening: str, closing: str) -> list[Fragment]:
         for marked in hit.get("highlight", {}).get(field, [])
         for fragment in fragments_around(field, original, marked_ranges(marked, opening, closing))
     ]
-    return sorted(found, key=fragment_rank)
+    return tuple(sorted(found, key=fragment_rank))

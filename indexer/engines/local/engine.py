@@ -217,20 +217,25 @@ class LocalEngine:
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         with self._reading() as connection:
-            docs = doc_numbers(connection, ids)
-            found = dict(document_rows.read(connection, list(docs.values())))
-            extra = document_rows.summaries(connection, list(docs.values()))
-            matrix = self._vectors.rows(connection, "documents")
-            stored = {}
-            for id_, doc in docs.items():
-                summary = extra.get(doc)
-                if summary is None:
-                    stored[id_] = StoredDocument(found[doc])
-                    continue
-                vector = from_half(matrix[summary.slot][None])[0] if vectors else None
-                stored[id_] = StoredDocument(
-                    found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
-                )
+            return self._documents(connection, ids, vectors)
+
+    def _documents(
+        self, connection: Connection, ids: Sequence[str], vectors: bool = False
+    ) -> list[StoredDocument]:
+        docs = doc_numbers(connection, ids)
+        found = dict(document_rows.read(connection, list(docs.values())))
+        extra = document_rows.summaries(connection, list(docs.values()))
+        matrix = self._vectors.rows(connection, "documents")
+        stored = {}
+        for id_, doc in docs.items():
+            summary = extra.get(doc)
+            if summary is None:
+                stored[id_] = StoredDocument(found[doc])
+                continue
+            vector = from_half(matrix[summary.slot][None])[0] if vectors else None
+            stored[id_] = StoredDocument(
+                found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
+            )
         return [stored[id_] for id_ in ids if id_ in stored]
 
     def document_ids(self) -> Iterator[str]:
@@ -322,11 +327,11 @@ class LocalEngine:
         with self._reading() as connection:
             return search.significant_keyphrases(connection, filters, limit)
 
-    def highlights(
+    def hits(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
-    ) -> Mapping[str, tuple[Fragment, ...]]:
+    ) -> tuple[list[StoredDocument], Mapping[str, tuple[Fragment, ...]]]:
         with self._reading() as connection:
-            return highlights(connection, words, ids, fragments)
+            return self._documents(connection, ids), highlights(connection, words, ids, fragments)
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         with self._reading() as connection:

@@ -220,7 +220,7 @@ def test_the_roles_of_the_documentation_are_enough(guarded, cluster_of, collecti
         ("a",),
         (("t-000001", 1),),
     )
-    assert list(reader.highlights(words, ["a"])) == ["a"]
+    assert list(reader.hits(words, ["a"])[1]) == ["a"]
     assert len(reader.nearest_mentions(axis(0))) == len(reader.nearest_phrases(axis(0))) == 1
     assert list(reader.document_ids()) == ["a"]
     assert reader.info().documents == 1
