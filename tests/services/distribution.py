@@ -1,7 +1,9 @@
-"""The Elasticsearch that its makers test with, from Maven: unpacked once for each version, outside of the repository.
+"""The Elasticsearch or OpenSearch that its makers test with, from Maven: unpacked once for each version, outside of the
+repository.
 
 It is the official server without most modules. What the product's analyzer names comes with a module that is not
-published, so a plugin of a few lines registers Lucene's own under the same names.
+published, so a plugin of a few lines registers Lucene's own under the same names. OpenSearch has vectors by a plugin,
+which is published.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from zipfile import ZipFile
 from services.asking import missing
 from services.java import find_jdk
 
-ARTIFACT = "org.elasticsearch.distribution.integ-test-zip:elasticsearch:{version}:zip"
+ARTIFACT = "org.{product}.distribution.integ-test-zip:{product}:{version}:zip"
+VECTORS = "org.opensearch.plugin:opensearch-knn:{version}.0:zip"
 PLUGIN = Path(__file__).parent / "words"
 
 
@@ -29,13 +32,20 @@ class Version:
     number: str
     oldest_java: int
     newest_java: int
+    product: str = "elasticsearch"
 
     @property
-    def major(self) -> str:
-        return self.number.split(".")[0]
+    def variable(self) -> str:
+        """The environment variable that names a running server."""
+        return f"INDEXER_TEST_{self.product.upper()}_{self.number.split('.')[0]}"
 
 
-VERSIONS = {"8.19": Version("8.19.9", 17, 24), "9.2": Version("9.2.4", 21, 25)}
+VERSIONS = {
+    "8.19": Version("8.19.9", 17, 24),
+    "9.2": Version("9.2.4", 21, 25),
+    "opensearch-2.19": Version("2.19.0", 17, 21, "opensearch"),
+    "opensearch-3.3": Version("3.3.2", 21, 25, "opensearch"),
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Distribution:
 
     home: Path
     java: Path
+    product: str
 
 
 def unpacked(version: Version) -> Distribution:
@@ -51,20 +62,20 @@ def unpacked(version: Version) -> Distribution:
     java = find_jdk(version.oldest_java, version.newest_java)
     if java is None:
         missing(
-            f"Elasticsearch {version.number} needs a JDK from {version.oldest_java} to {version.newest_java}, for "
+            f"{version.product} {version.number} needs a JDK from {version.oldest_java} to {version.newest_java}, for "
             f"example: apt-get install openjdk-{version.oldest_java}-jdk-headless. Or name a running server: "
-            f"INDEXER_TEST_ELASTICSEARCH_{version.major}=http://…"
+            f"{version.variable}=http://…"
         )
-    home = _cache() / f"elasticsearch-{version.number}-{_plugin_digest()}"
+    home = _cache() / f"{version.product}-{version.number}-{_plugin_digest()}"
     if not home.is_dir():
         maven = shutil.which("mvn")
         if maven is None:
             missing(
-                "Elasticsearch is fetched with Maven: apt-get install maven. Or name a running server: "
-                f"INDEXER_TEST_ELASTICSEARCH_{version.major}=http://…"
+                f"{version.product} is fetched with Maven: apt-get install maven. Or name a running server: "
+                f"{version.variable}=http://…"
             )
         _fetch(maven, version, java, home)
-    return Distribution(home, java)
+    return Distribution(home, java, version.product)
 
 
 def _plugin_digest() -> str:
@@ -83,40 +94,58 @@ def _cache() -> Path:
 def _fetch(maven: str, version: Version, java: Path, home: Path) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=home.parent, prefix="fetching-") as folder:
-        artifact = ARTIFACT.format(version=version.number)
-        command = [
-            maven,
-            "-q",
-            "-B",
-            "dependency:copy",
-            f"-Dartifact={artifact}",
-            f"-DoutputDirectory={folder}",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        archives = list(Path(folder).glob("*.zip"))
-        if done.returncode or not archives:
-            missing(f"Maven could not fetch {artifact}: {(done.stdout + done.stderr).strip()[-300:]}")
-        with ZipFile(archives[0]) as archive:
-            archive.extractall(folder)
-        (new,) = (path for path in Path(folder).iterdir() if path.is_dir())
+        new = Path(folder) / "server"
+        _unpack(maven, ARTIFACT.format(product=version.product, version=version.number), new)
         for program in (new / "bin").iterdir():
             program.chmod(0o755)  # ZipFile forgets it
         _add_plugin(new, java, version)
+        if version.product == "opensearch":
+            _add_vectors(maven, new, version)
         if not home.is_dir():  # another process may have been faster
             new.rename(home)
+
+
+def _unpack(maven: str, artifact: str, target: Path) -> None:
+    """Fetch an archive, and unpack it into a new folder; a single folder in it is left out."""
+    with TemporaryDirectory(dir=target.parent, prefix="archive-") as folder:
+        copy = [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+        done = subprocess.run(copy, capture_output=True, text=True)
+        archives = list(Path(folder).glob("*.zip"))
+        if done.returncode or not archives:
+            missing(f"Maven could not fetch {artifact}: {(done.stdout + done.stderr).strip()[-300:]}")
+        content = Path(folder) / "content"
+        with ZipFile(archives[0]) as archive:
+            archive.extractall(content)
+        inner = list(content.iterdir())
+        (inner[0] if len(inner) == 1 else content).rename(target)
 
 
 def _add_plugin(home: Path, java: Path, version: Version) -> None:
     folder = home / "plugins" / PLUGIN.name
     folder.mkdir(parents=True)
-    with TemporaryDirectory() as classes:
+    with TemporaryDirectory() as sources, TemporaryDirectory() as classes:
+        source = Path(sources) / "WordFilters.java"
+        source.write_text(_for_product("WordFilters.java", version), encoding="utf-8")
         libraries = os.pathsep.join(str(jar) for jar in (home / "lib").glob("*.jar"))
         compiler = [java / "bin" / "javac", "-nowarn", "-proc:none", "-cp", libraries, "-d", classes]
-        subprocess.run([*compiler, PLUGIN / "WordFilters.java"], check=True, capture_output=True)
+        subprocess.run([*compiler, source], check=True, capture_output=True)
         with ZipFile(folder / "words.jar", "w") as jar:
             for file in Path(classes).glob("*.class"):
                 jar.write(file, file.name)
-    descriptor = (PLUGIN / "plugin-descriptor.properties").read_text(encoding="utf-8")
-    (folder / "plugin-descriptor.properties").write_text(
-        descriptor.format(version=version.number), encoding="utf-8"
-    )
+    descriptor = _for_product("plugin-descriptor.properties", version).format(version=version.number)
+    (folder / "plugin-descriptor.properties").write_text(descriptor, encoding="utf-8")
+
+
+def _for_product(file: str, version: Version) -> str:
+    """A file of the plugin. Both servers have the same classes, in packages of their own names."""
+    return (PLUGIN / file).read_text(encoding="utf-8").replace("elasticsearch", version.product)
+
+
+def _add_vectors(maven: str, home: Path, version: Version) -> None:
+    """Install the plugin for vectors. It extends the scripting module, which is not published and not needed."""
+    folder = home / "plugins" / "opensearch-knn"
+    _unpack(maven, VECTORS.format(version=version.number), folder)
+    descriptor = folder / "plugin-descriptor.properties"
+    lines = descriptor.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith("extended.plugins=")]
+    descriptor.write_text("\n".join(kept) + "\n", encoding="utf-8")

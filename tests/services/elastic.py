@@ -1,7 +1,8 @@
-"""A real Elasticsearch of each version: started by the first test that asks, stopped at the end of the session.
+"""A real Elasticsearch or OpenSearch of each version: started by the first test that asks, stopped at the session's end.
 
-INDEXER_TEST_ELASTICSEARCH_8 and _9 name servers that run already (with user and password in the URL, if need be);
-tests make and remove indices there whose names begin with ``test-``. Otherwise a server is started.
+INDEXER_TEST_ELASTICSEARCH_8 and _9, INDEXER_TEST_OPENSEARCH_2 and _3 name servers that run already (with user and
+password in the URL, if need be); tests make and remove indices there whose names begin with ``test-``. Otherwise a
+server is started.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,9 +26,10 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
-from elasticsearch import Elasticsearch
 from services.asking import needs
 from services.distribution import VERSIONS, Distribution, Version, unpacked
+
+from indexer.engines.elastic.cluster import connect
 
 STARTED_WITHIN = 240  # seconds; half a minute on a machine with nothing else to do
 # The quick compiler is enough for a server that lives for a minute; it has no vector instructions.
@@ -39,6 +41,9 @@ Run = Callable[..., None]
 EVERY_VERSION = [
     pytest.param(name, marks=needs(f"elasticsearch-{name}"), id=f"elastic-{name}") for name in VERSIONS
 ]
+EVERY_ELASTICSEARCH = [
+    param for param in EVERY_VERSION if VERSIONS[str(param.values[0])].product == "elasticsearch"
+]
 
 PLAIN = {
     "discovery.type": "single-node",
@@ -46,16 +51,17 @@ PLAIN = {
     "http.port": 0,
     "node.portsfile": "true",
     "node.processors": 2,
-    "xpack.security.enabled": "false",
     "cluster.routing.allocation.disk.threshold_enabled": "false",
     "action.destructive_requires_name": "true",
 }
+OF_PRODUCT = {"elasticsearch": {"xpack.security.enabled": "false"}, "opensearch": {}}
+PREFIX = {"elasticsearch": "ES", "opensearch": "OPENSEARCH"}  # of environment variables
 
 
 def elasticsearch(name: str) -> str:
     """URL of a server of this version (a key of `VERSIONS`)."""
     version = VERSIONS[name]
-    return os.environ.get(f"INDEXER_TEST_ELASTICSEARCH_{version.major}") or _shared(version)
+    return os.environ.get(version.variable) or _shared(version)
 
 
 @cache
@@ -68,10 +74,10 @@ def _shared(version: Version) -> str:
 
 def no_indices(url: str, pattern: str) -> None:
     """Remove all indices whose names match. Not every server takes a pattern for that."""
-    with Elasticsearch(url) as client:
-        found = list(client.indices.get(index=pattern, features="aliases"))
+    with closing(connect(url)) as cluster:
+        found = list(cluster.ask(cluster.client.indices.get_mapping, index=pattern))
         if found:
-            client.indices.delete(index=found)
+            cluster.ask(cluster.client.indices.delete, index=found)
 
 
 @dataclass
@@ -95,7 +101,8 @@ def started(
     """Start a server with an empty data folder, as another user when we are root; leave nothing behind.
 
     Args:
-        settings: Added to (or replacing) those in `PLAIN`; with a `path.data` of one's own, the data stay.
+        settings: Added to (or replacing) those in `PLAIN` and `OF_PRODUCT`; with a `path.data` of one's own, the data
+            stay.
         setup: Called before the start with the configuration folder and a function that runs a program of the
             distribution: name, arguments, and what to type into it.
         certificates: PEM file of the authority, when the server speaks TLS.
@@ -103,15 +110,16 @@ def started(
     """
     folder = Path(tempfile.mkdtemp(prefix="indexer-elasticsearch-"))
     try:
-        _configure(distribution, folder, {**PLAIN, **(settings or {})})
+        _configure(distribution, folder, {**PLAIN, **OF_PRODUCT[distribution.product], **(settings or {})})
         user = _unprivileged(folder)
+        prefix = PREFIX[distribution.product]
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
-            "ES_JAVA_HOME": str(distribution.java),
-            "ES_PATH_CONF": str(folder / "config"),
-            "ES_TMPDIR": str(folder / "tmp"),
-            "ES_JAVA_OPTS": java,
+            f"{prefix}_JAVA_HOME": str(distribution.java),
+            f"{prefix}_PATH_CONF": str(folder / "config"),
+            f"{prefix}_TMPDIR": str(folder / "tmp"),
+            f"{prefix}_JAVA_OPTS": java,
         }
 
         def run(program: str, arguments: Sequence[str], given: str = "") -> None:
@@ -126,7 +134,7 @@ def started(
         guard = [sys.executable, GUARD, folder, user.get("user", ""), user.get("group", "")]
         with output.open("wb") as log:
             process = subprocess.Popen(
-                [*map(str, guard), str(distribution.home / "bin" / "elasticsearch")],
+                [*map(str, guard), str(distribution.home / "bin" / distribution.product)],
                 stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=environment,
             )  # fmt: skip
         try:
@@ -144,7 +152,7 @@ def _configure(distribution: Distribution, folder: Path, settings: Mapping[str, 
         (folder / name).mkdir()
     places = {"path.data": folder / "data", "path.logs": folder / "logs"}
     lines = [f"{name}: {value}" for name, value in {**places, **settings}.items()]
-    (config / "elasticsearch.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (config / f"{distribution.product}.yml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = (config / "jvm.options").read_text(encoding="utf-8").splitlines()
     # Logs of the garbage collector would go into the distribution, which belongs to somebody else.
     kept = [line for line in options if "gc.log" not in line]
@@ -172,7 +180,7 @@ def _ready(process: subprocess.Popen[bytes], folder: Path, certificates: Path | 
             return url
         time.sleep(0.3)
     output = (folder / "output").read_text(encoding="utf-8", errors="replace")[-3000:]
-    raise RuntimeError(f"Elasticsearch did not start within {STARTED_WITHIN} seconds:\n{output}")
+    raise RuntimeError(f"The server did not start within {STARTED_WITHIN} seconds:\n{output}")
 
 
 def _answers(url: str, certificates: Path | None) -> bool:

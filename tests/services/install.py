@@ -22,7 +22,7 @@ APT = ("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0")
 
 def lacking() -> Iterator[str]:
     """Packages of what is neither here nor named by INDEXER_TEST_…"""
-    own = [v for v in VERSIONS.values() if not os.environ.get(f"INDEXER_TEST_ELASTICSEARCH_{v.major}")]
+    own = [v for v in VERSIONS.values() if not os.environ.get(v.variable)]
     if own and shutil.which("mvn") is None:
         yield "maven"
     for version in own:

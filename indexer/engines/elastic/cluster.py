@@ -21,7 +21,8 @@ from elasticsearch import (
 )
 from elasticsearch.serializer import OrjsonSerializer
 
-from indexer.engines.elastic.credentials import RereadingTransport, authorization, secret_of
+from indexer.engines.elastic.credentials import authorization, secret_of
+from indexer.engines.elastic.opensearch import ServerTransport
 from indexer.errors import (
     EngineForbidden,
     EngineIncompatible,
@@ -73,9 +74,9 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
             raise SettingsError(f"The file of the certificates, '{certificates}', does not exist.")
         options["ca_certs"] = str(Path(certificates).expanduser())
     options["serializers"] = {"application/json": OrjsonSerializer()}  # reads vectors five times as fast
-    options["transport_class"] = RereadingTransport
+    options["transport_class"] = ServerTransport
     client = Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options)
-    cast(RereadingTransport, client.transport).credentials = credentials
+    cast(ServerTransport, client.transport).credentials = credentials
     return Cluster(client, address)
 
 
@@ -121,6 +122,12 @@ class Cluster:
         self._retry_s = retry_s
         self._pause = pause
         self.retries = False
+
+    @property
+    def opensearch(self) -> bool:
+        """The server has answered, and it is OpenSearch."""
+        transport = self.client.transport
+        return isinstance(transport, ServerTransport) and transport.opensearch
 
     @contextmanager
     def retrying(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from elasticsearch import BadRequestError
 
+from indexer.engines.elastic import opensearch
 from indexer.engines.elastic.cluster import Cluster, translated
 from indexer.engines.elastic.vectors import VectorField
 from indexer.errors import UPGRADE, MappingMismatch, NotFound, SearchError, Superseded
@@ -155,7 +156,7 @@ def prepare(
         _check(names, kind, there[alias][1], dims, language)
     return IndexState(
         {alias: index for alias, (index, _) in there.items()},
-        {alias: VectorField.of_mapping(mapping) for alias, (_, mapping) in there.items()},
+        {alias: opensearch.vector_field(mapping) for alias, (_, mapping) in there.items()},
         there[names.documents][1]["_meta"]["schema"] < WITHOUT_NESTED,
     )
 
@@ -220,12 +221,13 @@ def create_index(cluster: Cluster, names: Names, kind: str, number: int, body: d
     On a server without the analyzer, the index gets a plain one, which `_meta` records.
     """
     index = names.generation(kind, number)
+    sent = opensearch.index_body(body) if cluster.opensearch else body
     try:
         with translated(cluster.where):
             cluster.client.indices.create(
                 index=index,
-                settings=body["settings"],
-                mappings=body["mappings"],
+                settings=sent["settings"],
+                mappings=sent["mappings"],
                 aliases={names.alias(kind): {}},
             )
     except SearchError as error:

@@ -180,11 +180,10 @@ def _spellings(cluster: Cluster, names: Names, keys: Sequence[str]) -> dict[str,
 def _nearest(vector: Vector, limit: int, conditions: Sequence[Query], field: VectorField) -> Query:
     """Return a search for the nearest rows. Filters apply during the search, so they never cost hits."""
     requested = min(limit, DEEPEST)
-    knn = field.nearest(vector, requested, DEEPEST)
-    if conditions:
-        # Under a filter, a flat index of 9.2 also returns rows that have no vector.
-        knn["filter"] = [*conditions, {"exists": {"field": "vector"}}]
-    return {"knn": knn, "size": requested, "track_total_hits": False}
+    # Under a filter, a flat index of 9.2 also returns rows that have no vector.
+    allowed = [*conditions, {"exists": {"field": "vector"}}] if conditions else []
+    near = field.search(vector, requested, DEEPEST, allowed)
+    return {**near, "size": requested, "track_total_hits": False}
 
 
 def cosine(hit: Query) -> float:

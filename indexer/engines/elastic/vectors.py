@@ -42,12 +42,16 @@ class VectorField:
         grows = index == "flat" and mapping["_meta"].get("vector_index") == "auto"
         return cls(field.get("element_type", "float"), index, grows)
 
-    def stored(self, vector: Vector) -> str | list[float]:
+    def stored(self, vector: Vector) -> str | list[float] | list[int]:
         """Return a float32 vector as the body of a row has it."""
         return quantized(vector).tobytes().hex() if self.element == "byte" else of_vector(vector)
 
-    def nearest(self, vector: Vector, limit: int, most: int) -> dict[str, Any]:
-        """Return the clause for the `limit` nearest rows; `most` is the server's maximum of candidates."""
+    def search(self, vector: Vector, limit: int, most: int, conditions: Sequence[Any]) -> dict[str, Any]:
+        """Return the part of a search for the `limit` nearest rows under conditions.
+
+        Args:
+            most: The server's maximum of candidates.
+        """
         knn: dict[str, Any] = {
             "field": "vector",
             "query_vector": quantized(vector).tolist() if self.element == "byte" else of_vector(vector),
@@ -56,7 +60,9 @@ class VectorField:
         }
         if self.index in OVERSAMPLE:
             knn["rescore_vector"] = {"oversample": OVERSAMPLE[self.index]}
-        return knn
+        if conditions:
+            knn["filter"] = list(conditions)
+        return {"knn": knn}
 
 
 def quantized(vector: Vector) -> NDArray[np.int8]:

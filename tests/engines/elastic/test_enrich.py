@@ -10,7 +10,7 @@ import pytest
 from elasticsearch import Elasticsearch
 from hash_encoder import HashEncoder
 from services.asking import asked_for
-from services.elastic import EVERY_VERSION, elasticsearch, no_indices
+from services.elastic import EVERY_ELASTICSEARCH, elasticsearch, no_indices
 
 from indexer.collection import Collection
 from indexer.engines.elastic.user_documents import UserDocuments
@@ -56,7 +56,7 @@ def test_a_pace_lets_so_many_a_second_go_by():
     assert len(waited) == 2
 
 
-@pytest.fixture(scope="module", params=EVERY_VERSION)
+@pytest.fixture(scope="module", params=EVERY_ELASTICSEARCH)
 def version(request: pytest.FixtureRequest) -> str:
     if not asked_for(request.config):
         pytest.skip("Needs Elasticsearch: run with -m live.")
