@@ -23,7 +23,7 @@ def server(settings: Settings) -> Found:
         cluster.ask(cluster.client.indices.get_alias, name=f"{settings.index_prefix}-*")  # the server answers
         version = cluster.version()
         problems = list(problems_of_server(cluster))
-    about = f"Elasticsearch {version}".rstrip() + f" at {cluster.where}"
+    about = f"{cluster.product} {version}".rstrip() + f" at {cluster.where}"
     hint = "docs/elasticsearch.md has the roles of readers, writers and founders."
     if set(lacks) & set(READ):
         yield Check("server", "FAIL", f"{about}; this user lacks {', '.join(lacks)}", hint)

@@ -206,7 +206,7 @@ def require(failures: Sequence[BulkFailure], where: str) -> None:
     if real:
         first = real[0]
         raise WriteRefused(
-            f"Elasticsearch at {where} refused {len(real)} rows. First: '{first.action.id}' of "
+            f"The server at {where} refused {len(real)} rows. First: '{first.action.id}' of "
             f"{first.action.index}: {first.reason}.",
             hint="Compare the reason with mappings/README.md.",
         )

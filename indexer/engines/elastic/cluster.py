@@ -129,6 +129,10 @@ class Cluster:
         transport = self.client.transport
         return isinstance(transport, ServerTransport) and transport.opensearch
 
+    @property
+    def product(self) -> str:
+        return "OpenSearch" if self.opensearch else "Elasticsearch"
+
     @contextmanager
     def retrying(self) -> Iterator[None]:
         """Inside the block, retry requests while the server is away or busy: for unattended runs."""
@@ -241,8 +245,8 @@ def translated(where: str) -> Iterator[None]:
         yield
     except UnsupportedProductError as error:
         raise EngineIncompatible(
-            f"The server at {where} is not Elasticsearch.",
-            hint="OpenSearch is not supported. A proxy must forward the header X-Elastic-Product.",
+            f"The server at {where} is neither Elasticsearch nor OpenSearch.",
+            hint="A proxy must forward the header X-Elastic-Product.",
         ) from error
     except ApiError as error:
         raise explained(where, error.meta.status, error.body) from error
@@ -258,7 +262,7 @@ def translated(where: str) -> Iterator[None]:
         ) from error
     except ConnectionTimeout as error:
         raise EngineUnavailable(
-            f"Elasticsearch at {where} did not answer in time.",
+            f"The server at {where} did not answer in time.",
             hint="It may be overloaded: look at its load, and try again.",
         ) from error
     except ConnectionError as error:
@@ -275,7 +279,7 @@ def explained(where: str, status: int, body: Any) -> SearchError:
     kind, reason = _cause(body)
     if kind == "cluster_block_exception" or "disk usage exceeded" in reason:
         return EngineUnavailable(
-            f"Elasticsearch at {where} takes no writes: {reason}.",
+            f"The server at {where} takes no writes: {reason}.",
             hint="Most often the disk is full (flood-stage watermark): free some space; the block then goes by itself.",
             status=status,
             blocked=True,
@@ -285,14 +289,20 @@ def explained(where: str, status: int, body: Any) -> SearchError:
             f"The installed Python client and the server at {where} do not understand each other: {reason}.",
             hint="The client's major version must not be newer than the server's: pip install 'elasticsearch>=8.19,<9'",
         )
+    if "maxClauseCount" in reason:
+        return SearchError(
+            f"The query has too many words for the server at {where}: {reason}.",
+            hint="Shorten it, or have the administrator raise indices.query.bool.max_clause_count.",
+            status=status,
+        )
     if status == 401:
         return EngineForbidden(
-            f"Elasticsearch at {where} does not accept the user and password, or the API key.",
+            f"The server at {where} does not accept the user and password, or the API key.",
             hint="Set INDEXER_CREDENTIALS to user:password or an API key, or to @FILE with one of these in it.",
         )
     if "non-compliant" in reason:
         return EngineForbidden(
-            f"The licence of Elasticsearch at {where} does not allow this: {reason}.",
+            f"The licence of the server at {where} does not allow this: {reason}.",
             hint="Nothing in this program needs more than the free Basic licence: please report this.",
         )
     if status == 403:
@@ -302,7 +312,7 @@ def explained(where: str, status: int, body: Any) -> SearchError:
         )
     if "No search context found" in reason:
         return EngineUnavailable(
-            f"Elasticsearch at {where} has forgotten what was being read: it was restarted, or the reader too slow.",
+            f"The server at {where} has forgotten what was being read: it was restarted, or the reader too slow.",
             hint="Do it again.",
             status=status,
             forgotten=True,
@@ -314,11 +324,11 @@ def explained(where: str, status: int, body: Any) -> SearchError:
         )
     if status in RETRY_STATUS:
         return EngineUnavailable(
-            f"Elasticsearch at {where} is busy ({status}): {reason}.",
+            f"The server at {where} is busy ({status}): {reason}.",
             hint="Try again in a moment.",
             status=status,
         )
-    return SearchError(f"Elasticsearch at {where} refused the request ({status}): {reason}.", status=status)
+    return SearchError(f"The server at {where} refused the request ({status}): {reason}.", status=status)
 
 
 def reason_of(error: Any) -> str:

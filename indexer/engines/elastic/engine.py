@@ -197,7 +197,7 @@ class ElasticEngine:
         )
         client = self._cluster.client
         stats = self._cluster.ask(client.indices.stats, index=names.all, metric="store")
-        version = self._cluster.version()
+        server = f"{self._cluster.product} {self._cluster.version()}".rstrip()
         return EngineInfo(
             documents=documents,
             mined=mined,
@@ -206,7 +206,7 @@ class ElasticEngine:
             topics=topics_,
             without_topic=without_topic,
             bytes=int(stats["_all"]["total"]["store"]["size_in_bytes"]),
-            description=f"Elasticsearch{version and f' {version}'} at {self._cluster.where}, indices {names.stem}-*",
+            description=f"{server} at {self._cluster.where}, indices {names.stem}-*",
         )
 
     def problems(self, *, full: bool = False) -> list[HealthProblem]:
@@ -219,7 +219,7 @@ class ElasticEngine:
         found: set[str] = set()
         for index in answer.values():
             found |= index["mappings"]["properties"]["meta"].get("properties", {}).keys()
-        return sorted(found)
+        return sorted(map(self._state.fields.original, found))
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         found = by_id(self._cluster, self.names.documents, ids)
@@ -282,23 +282,26 @@ class ElasticEngine:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         self._fresh.refresh(self.names.documents)
-        return search.search(self._cluster, self.names, request, self.dims, self._state)
+        names = self._state.fields
+        answer = search.search(self._cluster, self.names, names.request(request), self.dims, self._state)
+        return names.answer(answer)
 
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
     ) -> Iterator[tuple[str, float]]:
         self._fresh.refresh(self.names.documents)
-        return search.scan(self._cluster, self.names, words, filters)
+        return search.scan(self._cluster, self.names, words, self._state.fields.filters(filters))
 
     def count_topics(self, parts: Sequence[tuple[Filter, ...]]) -> list[Counted]:
         self._fresh.refresh(self.names.documents)
-        return search.count_topics(self._cluster, self.names, parts)
+        return search.count_topics(self._cluster, self.names, [self._state.fields.filters(p) for p in parts])
 
     def significant_keyphrases(
         self, filters: tuple[Filter, ...], *, limit: int = 10
     ) -> list[SignificantKeyphrase]:
         self._fresh.refresh(self.names.documents)
-        return search.significant_keyphrases(self._cluster, self.names, filters, limit)
+        own = self._state.fields.filters(filters)
+        return search.significant_keyphrases(self._cluster, self.names, own, limit)
 
     def hits(
         self, words: WordQuery, ids: Sequence[str], *, fragments: int = 3
@@ -319,4 +322,5 @@ class ElasticEngine:
     ) -> list[tuple[MentionRow, float]]:
         search.checked(vector, self.dims)
         self._fresh.refresh(self.names.mentions, self.names.documents)
-        return search.nearest_mentions(self._cluster, self.names, vector, limit, filters, self._state)
+        own = self._state.fields.filters(filters)
+        return search.nearest_mentions(self._cluster, self.names, vector, limit, own, self._state)

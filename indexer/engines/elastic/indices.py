@@ -11,6 +11,7 @@ from elasticsearch import BadRequestError
 
 from indexer.engines.elastic import opensearch
 from indexer.engines.elastic.cluster import Cluster, translated
+from indexer.engines.elastic.opensearch import PLAIN_NAMES, FieldNames
 from indexer.engines.elastic.vectors import VectorField
 from indexer.errors import UPGRADE, MappingMismatch, NotFound, SearchError, Superseded
 from indexer.log import get_logger
@@ -96,11 +97,13 @@ class IndexState:
         indices: Alias ► index.
         vectors: Alias ► its vector field.
         nested: Documents have their topic weights as nested rows, as version 0.1.0 made them.
+        fields: Names of the user's own fields.
     """
 
     indices: Mapping[str, str]
     vectors: Mapping[str, VectorField]
     nested: bool
+    fields: FieldNames = PLAIN_NAMES
 
     def same(self, alias: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the hits of a vector search if they are of the index that was opened.
@@ -158,6 +161,7 @@ def prepare(
         {alias: index for alias, (index, _) in there.items()},
         {alias: opensearch.vector_field(mapping) for alias, (_, mapping) in there.items()},
         there[names.documents][1]["_meta"]["schema"] < WITHOUT_NESTED,
+        FieldNames(opensearch.DOT) if cluster.opensearch else PLAIN_NAMES,
     )
 
 

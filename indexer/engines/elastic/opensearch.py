@@ -8,12 +8,14 @@ full distribution of OpenSearch has.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from elastic_transport import HttpHeaders, TransportApiResponse
 
 from indexer.engines.elastic.credentials import RereadingTransport
+from indexer.engines.base import Filter, SearchAnswer, SearchRequest
 from indexer.engines.elastic.vectors import CANDIDATES, VectorField, quantized
 from indexer.errors import SettingsError
 from indexer.records import Vector
@@ -21,8 +23,8 @@ from mappings import GRAPH
 
 PRODUCT = "x-elastic-product"  # the header by which Elasticsearch, and nothing else, is known to its client
 POINT_IN_TIME = "/_search/point_in_time"
-# `disable_objects`, which keeps dots in names of fields, is only in the newest versions; this is no dot of theirs.
-DOT = "․"
+DOT = "․"  # in names of fields: the servers make objects of real dots, but for the newest (`disable_objects`)
+MAX_CLAUSES = 1_000  # of a query; servers take 1,024 unless `indices.query.bool.max_clause_count` is set
 MAX_FIELDS = (
     10_000  # of a collection; the server cannot leave out those beyond a limit, as Elasticsearch does
 )
@@ -48,32 +50,38 @@ class ServerTransport(RereadingTransport):
             if PRODUCT in answer.meta.headers or not self._is_opensearch(headers, options):
                 return answer
             self.opensearch = True
-        return self._perform_translated(method, target, body, headers, options)
+            if answer.meta.status < 300:  # carried out: it had no body, whose media type would be refused
+                return _accepted(answer)
+        return _accepted(self._perform_translated(method, target, body, headers, options))
 
     def _is_opensearch(self, headers: Any, options: Mapping[str, Any]) -> bool:
-        meta, body = super().perform_request("GET", "/", headers=_plain(headers), **options)
+        plain = _plain(headers)
+        plain.pop("content-type", None)
+        meta, body = super().perform_request("GET", "/", headers=plain, **options)
         version = body.get("version") if meta.status == 200 and isinstance(body, Mapping) else None
         return isinstance(version, Mapping) and version.get("distribution") == "opensearch"
 
     def _perform_translated(
         self, method: str, target: str, body: Any, headers: Any, options: Mapping[str, Any]
     ) -> TransportApiResponse:
-        path, _, query = target.partition("?")
-        opening = path.endswith("/_pit") and method == "POST"
-        if path.endswith("/_pit"):
-            target = path.removesuffix("/_pit") + POINT_IN_TIME + (f"?{query}" if query else "")
-            body = body if opening else {"pit_id": [body["id"]]}
-        elif path.endswith("/_search"):
+        path, mark, parameters = target.partition("?")
+        if path.endswith("/_search"):
             body = _search_body(body)
         elif path.endswith("/_msearch"):
             body = [_search_body(part) for part in body]
+        elif path.endswith("/_pit"):
+            target = path.removesuffix("/_pit") + POINT_IN_TIME + mark + parameters
+            body = {"pit_id": [body["id"]]} if method == "DELETE" else body
         answer = super().perform_request(method, target, body=body, headers=_plain(headers), **options)
-        found = answer.body
-        if opening and answer.meta.status == 200:
-            found = {**found, "id": found["pit_id"]}
-        # The client refuses an answer without this header: it cannot know that this program knows the server.
-        answer.meta.headers = HttpHeaders({**answer.meta.headers, PRODUCT: "Elasticsearch"})
-        return TransportApiResponse(answer.meta, found)
+        if path.endswith("/_pit") and "pit_id" in answer.body:
+            return TransportApiResponse(answer.meta, {"id": answer.body["pit_id"]})
+        return answer
+
+
+def _accepted(answer: TransportApiResponse) -> TransportApiResponse:
+    """Add the header without which the client refuses an answer: it cannot know that this program knows the server."""
+    answer.meta.headers = HttpHeaders({**answer.meta.headers, PRODUCT: "Elasticsearch"})
+    return answer
 
 
 def _plain(headers: Any) -> HttpHeaders:
@@ -95,10 +103,45 @@ def _search_body(body: Any) -> Any:
         # The server refuses to return vectors by field name, and has them in ``_source`` anyway.
         translated["fields"] = [f for f in body["fields"] if f not in ("vector", {"field": "vector"})]
     if "highlight" in body:
-        highlight = dict(body["highlight"])
-        highlight["max_analyzer_offset"] = highlight.pop("max_analyzed_offset")
-        translated["highlight"] = highlight
+        # Its default highlighter marks each word of a phrase, and cuts white space off the beginning of a text.
+        highlight = {key: value for key, value in body["highlight"].items() if key != "max_analyzed_offset"}
+        translated["highlight"] = highlight | {"type": "fvh"}
+    if "query" in body:
+        translated["query"] = _within_limit(body["query"])
     return translated
+
+
+def _within_limit(query: Any) -> Any:
+    """Limit the words that prefixes match, so that the query has at most `MAX_CLAUSES` clauses."""
+    matches = list(_matches(query))
+    prefixes = [match for match in matches if "max_expansions" in match]
+    if not prefixes:
+        return query
+    others = sum(len(match["fields"]) for match in matches if match not in prefixes)
+    most = (MAX_CLAUSES - others) // sum(len(match["fields"]) for match in prefixes)
+    return _with_expansions(query, max(1, most))
+
+
+def _matches(query: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(query, list):
+        for part in query:
+            yield from _matches(part)
+    elif isinstance(query, dict):
+        for name, part in query.items():
+            if name == "multi_match":
+                yield part
+            else:
+                yield from _matches(part)
+
+
+def _with_expansions(query: Any, most: int) -> Any:
+    if isinstance(query, list):
+        return [_with_expansions(part, most) for part in query]
+    if not isinstance(query, dict):
+        return query
+    if "max_expansions" in query:
+        return query | {"max_expansions": min(most, query["max_expansions"])}
+    return {name: _with_expansions(part, most) for name, part in query.items()}
 
 
 # -- indices -------------------------------------------------------------------------------------------------
@@ -119,6 +162,9 @@ def index_body(body: Mapping[str, Any]) -> dict[str, Any]:
     )
     for field in mappings["properties"].values():
         field.pop("subobjects", None)
+        if field.get("index_options") == "offsets":
+            del field["index_options"]
+            field["term_vector"] = "with_positions_offsets"  # for the highlighter; see `_search_body`
     if "vector" in mappings["properties"]:
         settings["index.knn"] = True
         mappings["properties"]["vector"] = _knn_vector(mappings["properties"]["vector"])
@@ -136,6 +182,37 @@ def _knn_vector(field: Mapping[str, Any]) -> dict[str, Any]:
         )
     method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil", "parameters": GRAPH}
     return {"type": "knn_vector", "dimension": field["dims"], "data_type": "byte", "method": method}
+
+
+@dataclass(frozen=True)
+class FieldNames:
+    """Names of the user's own fields, and of the fields of the index that hold them.
+
+    Attributes:
+        dot: What represents a dot in the index.
+    """
+
+    dot: str = "."
+
+    def stored(self, name: str) -> str:
+        return name.replace(".", self.dot)
+
+    def original(self, name: str) -> str:
+        return name.replace(self.dot, ".")
+
+    def filters(self, filters: Sequence[Filter]) -> tuple[Filter, ...]:
+        return tuple(replace(condition, field=self.stored(condition.field)) for condition in filters)
+
+    def request(self, request: SearchRequest) -> SearchRequest:
+        facets = tuple(map(self.stored, request.facets))
+        return replace(request, filters=self.filters(request.filters), facets=facets)
+
+    def answer(self, answer: SearchAnswer) -> SearchAnswer:
+        counts = {self.original(name): counted for name, counted in answer.facets.items()}
+        return replace(answer, facets=counts)
+
+
+PLAIN_NAMES = FieldNames()
 
 
 # -- vectors -------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 
 from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY
 from indexer.engines.elastic.vector_cache import key_of
+from indexer.engines.elastic.opensearch import PLAIN_NAMES, FieldNames
 from indexer.engines.elastic.vectors import VectorField, of_vector
 from indexer.engines.values import (
     Value,
@@ -59,7 +60,7 @@ def unstorable_document(document: Document) -> str:
     return reason
 
 
-def of_document(document: Document) -> Row:
+def of_document(document: Document, names: FieldNames = PLAIN_NAMES) -> Row:
     """Return the row of a document that has not been mined."""
     title, text, nuls = without_nuls(document.title, document.text)
     row = {
@@ -69,7 +70,7 @@ def of_document(document: Document) -> Row:
         "source": document.source,
         "hash": document.content_hash,
         "fields": meta_json(document.meta),
-        **_values(document.meta),
+        **_values({names.stored(name): value for name, value in document.meta.items()}),
     }
     return row if nuls is None else {**row, "nuls": nuls}
 

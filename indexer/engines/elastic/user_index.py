@@ -16,6 +16,7 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.health import FOUND, UNBLOCK, WRITE, blocks, lacking
 from indexer.errors import (
     EngineForbidden,
+    EngineIncompatible,
     EngineUnavailable,
     MappingMismatch,
     NotFound,
@@ -70,11 +71,17 @@ class UserIndex:
             MappingMismatch: It is not one index, lacks the whole `_source`, or has another field of that name.
             EngineUnavailable: It is closed or blocked.
             EngineForbidden: A privilege is missing.
+            EngineIncompatible: The server is OpenSearch.
             QueryError: The name of the object is unusable.
         """
         if not NAME.fullmatch(options.into):
             raise QueryError(f"The object cannot be called '{options.into}'; use letters, digits, - and _.")
         index, about = _one_index(cluster, name)
+        if cluster.opensearch:
+            raise EngineIncompatible(
+                f"'{name}' is an index of OpenSearch, which cannot be enriched.",
+                hint="Export its documents, and index them: indexer index FILE",
+            )
         settings = about["settings"]["index"]
         _check_open(name, settings)
         _check_source(name, about["mappings"], settings)

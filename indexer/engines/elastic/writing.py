@@ -62,7 +62,8 @@ class Writer:
             known = old.get(id_)
             if known is None or known["hash"] != document.content_hash:
                 changed.append(id_)
-                actions.append(Action("index", self.names.documents, id_, rows.of_document(document)))
+                body = rows.of_document(document, self.state.fields)
+                actions.append(Action("index", self.names.documents, id_, body))
             elif known["source"] != document.source:
                 actions.append(Action("update", self.names.documents, id_, {"source": document.source}))
         replaced = {id_: old[id_] for id_ in changed if id_ in old}

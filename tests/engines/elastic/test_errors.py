@@ -78,6 +78,13 @@ def error(kind: str, reason: str) -> dict:
             "busy (429)",
             "again",
         ),
+        (
+            500,
+            error("search_phase_execution_exception", "maxClauseCount is set to 1024"),
+            SearchError,
+            "too many words",
+            "max_clause_count",
+        ),
         (503, "<html>Service Unavailable</html>", EngineUnavailable, "busy (503): <html>", "again"),
         (400, error("illegal_argument_exception", "bad"), SearchError, "refused the request (400): bad.", ""),
         (500, None, SearchError, "refused the request (500): no reason given.", ""),
@@ -111,9 +118,9 @@ def test_a_server_without_tls_is_no_https_server(address):
 
 def test_another_product(stub, cluster: Cluster):
     stub.product = False
-    with pytest.raises(EngineIncompatible, match="is not Elasticsearch") as caught:
+    with pytest.raises(EngineIncompatible, match="neither Elasticsearch nor OpenSearch") as caught:
         cluster.ask(cluster.client.info)
-    assert "OpenSearch" in caught.value.hint
+    assert "X-Elastic-Product" in caught.value.hint
 
 
 @pytest.mark.parametrize(

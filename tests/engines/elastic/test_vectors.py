@@ -44,10 +44,12 @@ def test_numbers_are_written_with_seven_digits_and_come_back_as_long_as_one():
 
 
 def test_a_search_asks_in_the_fields_own_form():
-    assert BYTES.nearest(axis(0), 3, 10_000) == {
+    assert BYTES.search(axis(0), 3, 10_000, []) == {"knn": {
         "field": "vector", "query_vector": [127, 0, 0, 0, 0, 0, 0, 0], "k": 3, "num_candidates": 200
-    }  # fmt: skip
-    numbers = NUMBERS.nearest(axis(0), 300, 500)
+    }}  # fmt: skip
+    allowed = {"exists": {"field": "vector"}}
+    numbers = NUMBERS.search(axis(0), 300, 500, [allowed])["knn"]
+    assert numbers["filter"] == [allowed]
     assert (numbers["num_candidates"], numbers["rescore_vector"]) == (500, {"oversample": 2.0})
 
 
