@@ -22,7 +22,10 @@ from services.java import find_jdk
 
 ARTIFACT = "org.{product}.distribution.integ-test-zip:{product}:{version}:zip"
 VECTORS = "org.opensearch.plugin:opensearch-knn:{version}.0:zip"
+# Of the plugin for vectors in OpenSearch 3, which has it from the module for gRPC otherwise.
+GUAVA = ("com.google.guava:guava:33.2.1-jre:jar", "com.google.guava:failureaccess:1.0.2:jar")
 PLUGIN = Path(__file__).parent / "words"
+GRPC = Path(__file__).parent / "grpc"
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def unpacked(version: Version) -> Distribution:
             f"example: apt-get install openjdk-{version.oldest_java}-jdk-headless. Or name a running server: "
             f"{version.variable}=http://…"
         )
-    home = _cache() / f"{version.product}-{version.number}-{_plugin_digest()}"
+    home = _cache() / f"{version.product}-{version.number}-{_plugin_digest(version)}"
     if not home.is_dir():
         maven = shutil.which("mvn")
         if maven is None:
@@ -78,9 +81,10 @@ def unpacked(version: Version) -> Distribution:
     return Distribution(home, java, version.product)
 
 
-def _plugin_digest() -> str:
-    """A few letters that change with the plugin: a server that was unpacked with an older one is no use."""
-    files = sorted(path for path in PLUGIN.iterdir() if path.is_file())
+def _plugin_digest(version: Version) -> str:
+    """A few letters that change with what is compiled: a server that was unpacked with older sources is no use."""
+    folders = (PLUGIN, GRPC) if version.product == "opensearch" else (PLUGIN,)
+    files = sorted(path for folder in folders for path in folder.iterdir() if path.is_file())
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:8]
 
 
@@ -100,38 +104,48 @@ def _fetch(maven: str, version: Version, java: Path, home: Path) -> None:
             program.chmod(0o755)  # ZipFile forgets it
         _add_plugin(new, java, version)
         if version.product == "opensearch":
-            _add_vectors(maven, new, version)
+            _add_vectors(maven, new, java, version)
         if not home.is_dir():  # another process may have been faster
             new.rename(home)
+
+
+def _copy(maven: str, artifact: str, folder: Path) -> None:
+    """Fetch a file of Maven into a folder."""
+    copy = [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    done = subprocess.run(copy, capture_output=True, text=True)
+    if done.returncode:
+        missing(f"Maven could not fetch {artifact}: {(done.stdout + done.stderr).strip()[-300:]}")
 
 
 def _unpack(maven: str, artifact: str, target: Path) -> None:
     """Fetch an archive, and unpack it into a new folder; a single folder in it is left out."""
     with TemporaryDirectory(dir=target.parent, prefix="archive-") as folder:
-        copy = [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-        done = subprocess.run(copy, capture_output=True, text=True)
-        archives = list(Path(folder).glob("*.zip"))
-        if done.returncode or not archives:
-            missing(f"Maven could not fetch {artifact}: {(done.stdout + done.stderr).strip()[-300:]}")
+        _copy(maven, artifact, Path(folder))
+        (file,) = Path(folder).glob("*.zip")
         content = Path(folder) / "content"
-        with ZipFile(archives[0]) as archive:
+        with ZipFile(file) as archive:
             archive.extractall(content)
         inner = list(content.iterdir())
         (inner[0] if len(inner) == 1 else content).rename(target)
 
 
+def _compile(java: Path, sources: Path, home: Path, jar: Path) -> None:
+    with TemporaryDirectory() as classes:
+        libraries = os.pathsep.join(str(library) for library in (home / "lib").glob("*.jar"))
+        compiler = [java / "bin" / "javac", "-nowarn", "-proc:none", "-cp", libraries, "-d", classes]
+        subprocess.run([*compiler, *sources.glob("*.java")], check=True, capture_output=True)
+        with ZipFile(jar, "w") as archive:
+            for file in Path(classes).rglob("*.class"):
+                archive.write(file, file.relative_to(classes))
+
+
 def _add_plugin(home: Path, java: Path, version: Version) -> None:
     folder = home / "plugins" / PLUGIN.name
     folder.mkdir(parents=True)
-    with TemporaryDirectory() as sources, TemporaryDirectory() as classes:
+    with TemporaryDirectory() as sources:
         source = Path(sources) / "WordFilters.java"
         source.write_text(_for_product("WordFilters.java", version), encoding="utf-8")
-        libraries = os.pathsep.join(str(jar) for jar in (home / "lib").glob("*.jar"))
-        compiler = [java / "bin" / "javac", "-nowarn", "-proc:none", "-cp", libraries, "-d", classes]
-        subprocess.run([*compiler, source], check=True, capture_output=True)
-        with ZipFile(folder / "words.jar", "w") as jar:
-            for file in Path(classes).glob("*.class"):
-                jar.write(file, file.name)
+        _compile(java, Path(sources), home, folder / "words.jar")
     descriptor = _for_product("plugin-descriptor.properties", version).format(version=version.number)
     (folder / "plugin-descriptor.properties").write_text(descriptor, encoding="utf-8")
 
@@ -141,11 +155,15 @@ def _for_product(file: str, version: Version) -> str:
     return (PLUGIN / file).read_text(encoding="utf-8").replace("elasticsearch", version.product)
 
 
-def _add_vectors(maven: str, home: Path, version: Version) -> None:
-    """Install the plugin for vectors. It extends the scripting module, which is not published and not needed."""
+def _add_vectors(maven: str, home: Path, java: Path, version: Version) -> None:
+    """Install the plugin for vectors. It extends modules for scripts and gRPC, which are not published and not needed."""
     folder = home / "plugins" / "opensearch-knn"
     _unpack(maven, VECTORS.format(version=version.number), folder)
     descriptor = folder / "plugin-descriptor.properties"
     lines = descriptor.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith("extended.plugins=")]
     descriptor.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    _compile(java, GRPC, home, folder / "grpc.jar")
+    if not any(folder.glob("guava-*.jar")):
+        for artifact in GUAVA:
+            _copy(maven, artifact, folder)
