@@ -139,7 +139,7 @@ class Settings(BaseSettings):
     )
     engine: Annotated[str, _matching(r"[a-z]\w*(://[^\s/]+\S*)?")] = _setting(
         "local",
-        "Where documents live: `local`, or the URL of an Elasticsearch.",
+        "Where documents live: `local`, or the URL of an Elasticsearch or OpenSearch.",
         "be 'local' or the URL of a server, such as http://localhost:9200",
     )
     credentials: SecretStr = _setting(
