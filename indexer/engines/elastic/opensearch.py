@@ -14,8 +14,8 @@ from typing import Any
 
 from elastic_transport import HttpHeaders, TransportApiResponse
 
-from indexer.engines.elastic.credentials import RereadingTransport
 from indexer.engines.base import Filter, SearchAnswer, SearchRequest
+from indexer.engines.elastic.credentials import RereadingTransport
 from indexer.engines.elastic.vectors import CANDIDATES, VectorField, quantized
 from indexer.errors import SettingsError
 from indexer.records import Vector

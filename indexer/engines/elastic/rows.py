@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY
-from indexer.engines.elastic.vector_cache import key_of
 from indexer.engines.elastic.opensearch import PLAIN_NAMES, FieldNames
+from indexer.engines.elastic.vector_cache import key_of
 from indexer.engines.elastic.vectors import VectorField, of_vector
 from indexer.engines.values import (
     Value,
