@@ -23,6 +23,23 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 gc.set_threshold(100_000, 50, 100)  # the collector's usual rhythm takes a tenth of the tests' time
 
 
+# Of the tests on OpenSearch, what a run does that was not asked for live tests alone (`-m live` does all).
+IN_EVERY_RUN = ("test_contract_search.py", "opensearch-2.19")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most tests on OpenSearch: they repeat those on Elasticsearch, and take minutes."""
+    if "live" in config.option.markexpr:
+        return
+    left_out = [
+        item
+        for item in items
+        if "elastic-opensearch-" in item.nodeid and not all(part in item.nodeid for part in IN_EVERY_RUN)
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay until the end: pytest's last look for what was not closed need not pass over them."""
     gc.collect()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from engines.elastic.stub import Stub, serve
+from services.distribution import VERSIONS
 
 from indexer.engines.elastic.cluster import Cluster, connect
 
@@ -38,3 +39,9 @@ def cluster(address: str, pauses: list[float]) -> Iterator[Cluster]:
     cluster = Cluster(connect(address).client, address, retry_s=60, pause=pauses.append)
     yield cluster
     cluster.close()
+
+
+@pytest.fixture
+def only_elasticsearch(version: str) -> None:
+    if VERSIONS[version].product != "elasticsearch":
+        pytest.skip("OpenSearch has no equivalent, and no collection of version 0.1.0.")

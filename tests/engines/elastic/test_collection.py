@@ -138,6 +138,7 @@ def test_every_command_answers_as_on_the_embedded_engine(both):
     assert elastic.index([source]).nothing_changed
 
 
+@pytest.mark.usefixtures("only_elasticsearch")
 def test_a_collection_of_0_1_0_is_reindexed(both, url, tmp_path):
     local, _, source = both
     places = {"home": tmp_path / "old", "engine": url, "index_prefix": "test-collection", "collection": "old"}

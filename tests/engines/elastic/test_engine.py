@@ -51,12 +51,6 @@ def engine(url: str) -> Iterator[ElasticEngine]:
         yield engine
 
 
-@pytest.fixture
-def only_elasticsearch(version: str) -> None:
-    if VERSIONS[version].product != "elasticsearch":
-        pytest.skip("A test of what OpenSearch has no equivalent of.")
-
-
 def opened(url: str, dims: int = DIMS, **options) -> ElasticEngine:
     return ElasticEngine(connect(url), PREFIX, "main", dims, **options)
 
