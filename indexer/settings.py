@@ -152,6 +152,12 @@ class Settings(BaseSettings):
         "For Elasticsearch: PEM file of the authority that signed its certificate, where the system does not know it.",
         "be a file",
     )
+    request_timeout: float = _setting(
+        60.0,
+        "For Elasticsearch: seconds that the server may take to answer one request.",
+        "be a number of seconds, more than 0",
+        gt=0,
+    )
     index_prefix: Annotated[str, _matching(r"[a-z0-9][a-z0-9_-]{0,63}")] = _setting(
         "indexer",
         "For Elasticsearch: prefix of the names of all indices.",

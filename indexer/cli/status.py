@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STATES = {"stored": "stored only", "mined": "mined, not finished", "done": "done"}
 FINISHING = "all is mined; keyphrases, topics and phrase rows follow"
 POLL_INTERVAL_S = 2.0
+ANSWERS_S = 2.0  # a server that takes longer for a request is reported as away
 RUN_COUNTS = ("read", "new", "changed", "deleted", "mined", "written", "failed", "documents")
 RUNS_HEAD = ("started", "run", "state", "took", "result")
 DEAD_LETTERS_HEAD = ("number", "stage", "tries", "last", "reason")
@@ -64,14 +65,15 @@ def _show_status(app: App, as_json: bool) -> None:
     from indexer.log import masked
 
     settings = app.settings()
+    settings = settings.model_copy(update={"request_timeout": min(settings.request_timeout, ANSWERS_S)})
     found: PartialStatus
     unserved, exit_code = "", 0
     try:
         with app.collection(settings) as collection:
             found, problems = collection.status(), collection.problems()
             unserved = "" if as_json else _unserved(app, collection)
-    except (SearchError, CatalogError):
-        found, problems = partial_status(settings)
+    except (SearchError, CatalogError) as error:
+        found, problems = partial_status(settings, error)
         exit_code = 1
     if found.work and found.work.broker_is_away:
         problems += (f"The broker at {masked(settings.broker)} does not answer.",)

@@ -13,12 +13,12 @@ from indexer.catalog.entries import DeadLetter, Run, Work
 from indexer.catalog.locks import retraining, watching
 from indexer.collection.base import OpenCollection
 from indexer.engines.base import EngineInfo
-from indexer.errors import CatalogError, SearchError
+from indexer.errors import CatalogError, IndexerError, SearchError
 from indexer.pipeline.drift_check import Drift, latest
 from indexer.runs.bundle_files import open_live
 
 if TYPE_CHECKING:
-    from indexer.engines.base import HealthProblem
+    from indexer.engines.base import Engine, HealthProblem
     from indexer.engines.generations import Generation
     from indexer.settings import Settings
 
@@ -40,10 +40,7 @@ class StatusMethods(OpenCollection):
 
     def problems(self) -> tuple[str, ...]:
         """Describe what keeps the engine from writing, such as a full disk."""
-        found: list[HealthProblem] = []
-        with suppress(SearchError):  # the user may lack the privilege to ask
-            found = list(self.engine.problems())
-        return tuple(f"{problem.found.rstrip('.')}. {problem.hint}" for problem in found if problem.fatal)
+        return described(self.engine)
 
     def work(self) -> WorkStatus:
         """Return the work of the workers: batches, queues, open runs and retrains."""
@@ -65,8 +62,11 @@ class StatusMethods(OpenCollection):
         return self.catalog.dead(self.name, limit=limit)
 
 
-def partial_status(settings: Settings) -> tuple[PartialStatus, tuple[str, ...]]:
+def partial_status(settings: Settings, reason: IndexerError) -> tuple[PartialStatus, tuple[str, ...]]:
     """Read the status from the servers that answer, and describe those that do not.
+
+    Args:
+        reason: Why not all of it could be read. A server that did not answer is not asked again.
 
     Raises:
         NotFound: There is no such collection.
@@ -80,9 +80,18 @@ def partial_status(settings: Settings) -> tuple[PartialStatus, tuple[str, ...]]:
     except CatalogError as error:
         problems.append(f"{error} {error.hint}")
     try:
+        if reason.facts.get("silent"):
+            raise reason
         live, engine = open_live(settings, create=False)
         with closing(engine):
-            parts |= {"bundle": live.bundle, **_engine_part(engine.info())}
+            parts["bundle"] = live.bundle
+            found = described(engine)
+            problems += found
+            try:
+                parts |= _engine_part(engine.info())
+            except SearchError:
+                if not found:
+                    raise
     except CatalogError as error:  # the encoder is to be fetched from there
         problems.append(f"{error} {error.hint}")
     except SearchError as error:
@@ -93,6 +102,14 @@ def partial_status(settings: Settings) -> tuple[PartialStatus, tuple[str, ...]]:
         with Catalog.open(settings.database) as catalog:
             parts |= _catalog_part(settings, catalog)
     return PartialStatus(**parts), tuple(problems)
+
+
+def described(engine: Engine) -> tuple[str, ...]:
+    """Return what keeps an engine from writing or reading, as sentences."""
+    found: list[HealthProblem] = []
+    with suppress(SearchError):  # the user may lack the privilege to ask
+        found = list(engine.problems())
+    return tuple(f"{problem.found.rstrip('.')}. {problem.hint}" for problem in found if problem.fatal)
 
 
 def _engine_part(info: EngineInfo) -> dict[str, Any]:

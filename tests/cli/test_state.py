@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -67,6 +69,17 @@ def test_status_while_the_engine_is_away_shows_what_the_catalog_knows(read):
     found = json.loads(read("status", "--json", "--engine", "http://127.0.0.1:1").stdout)
     assert (found["engine"], found["topics"], found["documents"]["done"]) == (None, None, 21)
     assert len(found["problems"]) == 1
+
+
+def test_status_does_not_wait_for_a_server_that_is_silent(read):
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        start = time.perf_counter()
+        result = read("status", "--engine", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert time.perf_counter() - start < 5
+    text = " ".join(result.stdout.split())
+    assert result.exit_code == 1
+    assert "did not answer in time" in text
+    assert "documents 21" in text
 
 
 def test_status_while_the_catalog_is_away_shows_the_engine(read, monkeypatch):

@@ -18,6 +18,7 @@ def connect_to(settings: Settings) -> Cluster:
         settings.engine,
         credentials=settings.credentials.get_secret_value(),
         certificates=settings.certificates,
+        timeout=settings.request_timeout,
     )
 
 

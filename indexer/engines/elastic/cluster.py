@@ -35,7 +35,6 @@ from indexer.log import get_logger
 
 RETRY_STATUS = {429, 502, 503, 504}
 TOO_LARGE = 413
-TIMEOUT = 60.0  # seconds for one request
 RETRY_S = 180.0  # how long a write or a run retries while the server is away or busy; a restart takes less
 MAX_PAUSE_S = 15.0  # seconds between two tries
 PORTS = {"http": 80, "https": 443}
@@ -44,7 +43,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def connect(url: str, *, credentials: str = "", certificates: str = "") -> Cluster:
+def connect(url: str, *, credentials: str = "", certificates: str = "", timeout: float = 60.0) -> Cluster:
     """Create a client; sends no request.
 
     Args:
@@ -53,6 +52,7 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
             is read again when the server refuses what was in it.
         certificates: PEM file of the authority that signed the server's certificate; empty: the authorities of
             the system. Certificates are always verified.
+        timeout: Seconds that the server may take to answer one request.
 
     Raises:
         SettingsError: A file cannot be read, the URL is invalid, or it has no TLS but certificates are given.
@@ -75,7 +75,7 @@ def connect(url: str, *, credentials: str = "", certificates: str = "") -> Clust
         options["ca_certs"] = str(Path(certificates).expanduser())
     options["serializers"] = {"application/json": OrjsonSerializer()}  # reads vectors five times as fast
     options["transport_class"] = ServerTransport
-    client = Elasticsearch(address, request_timeout=TIMEOUT, max_retries=0, **options)
+    client = Elasticsearch(address, request_timeout=timeout, max_retries=0, **options)
     cast(ServerTransport, client.transport).credentials = credentials
     return Cluster(client, address)
 
@@ -264,6 +264,7 @@ def translated(where: str) -> Iterator[None]:
         raise EngineUnavailable(
             f"The server at {where} did not answer in time.",
             hint="It may be overloaded: look at its load, and try again.",
+            silent=True,
         ) from error
     except ConnectionError as error:
         raise EngineUnavailable(

@@ -15,7 +15,7 @@ from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names
 from indexer.errors import EngineForbidden, EngineUnavailable, SearchError
 
-STATUS_TIMEOUT_S = 5.0  # of a request of `urgent_problems`: `indexer status` waits for it
+STATUS_TIMEOUT_S = 2.0  # of a request of `urgent_problems`: `indexer status` waits for it
 BLOCKS = ("read_only", "read_only_allow_delete", "write")
 
 
