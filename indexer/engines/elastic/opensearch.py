@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from elastic_transport import HttpHeaders, TransportApiResponse
@@ -43,7 +44,13 @@ class ServerTransport(RereadingTransport):
     opensearch = False
 
     def perform_request(
-        self, method: str, target: str, *, body: Any = None, headers: Any = None, **options: Any
+        self,
+        method: str,
+        target: str,
+        *,
+        body: Any = None,
+        headers: Any = MappingProxyType({}),
+        **options: Any,
     ) -> TransportApiResponse:
         if not self.opensearch:
             answer = super().perform_request(method, target, body=body, headers=headers, **options)
@@ -157,31 +164,36 @@ def index_body(body: Mapping[str, Any]) -> dict[str, Any]:
     settings, mappings = translated["settings"], translated["mappings"]
     if settings.pop("index.mapping.total_fields.ignore_dynamic_beyond_limit", False):
         settings["index.mapping.total_fields.limit"] = MAX_FIELDS
-    mappings["date_detection"] = (
-        False  # otherwise templates of keywords do not see texts that look like dates
-    )
+    mappings["date_detection"] = False  # or templates of keywords do not see texts that look like dates
     for field in mappings["properties"].values():
         field.pop("subobjects", None)
         if field.get("index_options") == "offsets":
             del field["index_options"]
             field["term_vector"] = "with_positions_offsets"  # for the highlighter; see `_search_body`
     if "vector" in mappings["properties"]:
-        settings["index.knn"] = True
-        mappings["properties"]["vector"] = _knn_vector(mappings["properties"]["vector"])
+        field = _knn_vector(mappings["properties"]["vector"], mappings["_meta"]["vector_index"])
+        settings["index.knn"] = "method" in field
+        mappings["properties"]["vector"] = field
     if "centroid" in mappings["properties"]:
         mappings["properties"]["centroid"] = {"type": "float", "index": False, "doc_values": False}
     return translated
 
 
-def _knn_vector(field: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a field of bytes in a graph: `lucene` is the only engine of all versions that has them."""
+def _knn_vector(field: Mapping[str, Any], vector_index: str) -> dict[str, Any]:
+    """Return a field of bytes: without a graph for `int8_flat`, else with one, for `auto` too.
+
+    An index cannot get a graph later. `lucene` is the only engine of all versions that has cosines of bytes.
+    """
     if field["element_type"] != "byte":
         raise SettingsError(
             f"OpenSearch has no vector index like {field['index_options']['type']}.",
             hint="Set INDEXER_VECTOR_INDEX=int8_hnsw.",
         )
+    bytes_ = {"type": "knn_vector", "dimension": field["dims"], "data_type": "byte"}
+    if vector_index == "int8_flat":
+        return bytes_
     method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil", "parameters": GRAPH}
-    return {"type": "knn_vector", "dimension": field["dims"], "data_type": "byte", "method": method}
+    return {**bytes_, "method": method}
 
 
 @dataclass(frozen=True)
@@ -226,6 +238,11 @@ class KnnVectorField(VectorField):
         return numbers
 
     def search(self, vector: Vector, limit: int, most: int, conditions: Sequence[Any]) -> dict[str, Any]:
+        if self.index == "flat":
+            return {"query": self._exact(vector, conditions)}
+        return {"query": self._in_graph(vector, limit, most, conditions)}
+
+    def _in_graph(self, vector: Vector, limit: int, most: int, conditions: Sequence[Any]) -> dict[str, Any]:
         knn: dict[str, Any] = {
             "vector": self.stored(vector),
             "k": limit,
@@ -233,11 +250,22 @@ class KnnVectorField(VectorField):
         }
         if conditions:
             knn["filter"] = {"bool": {"filter": list(conditions)}}
-        return {"query": {"knn": {"vector": knn}}}
+        return {"knn": {"vector": knn}}
+
+    def _exact(self, vector: Vector, conditions: Sequence[Any]) -> dict[str, Any]:
+        """Compare with every row. The script's score is 1 + cosine; that of a graph is half of it."""
+        script = {
+            "lang": "knn",
+            "source": "knn_score",
+            "params": {"field": "vector", "query_value": self.stored(vector), "space_type": "cosinesimil"},
+        }
+        rows = {"bool": {"filter": [*conditions, {"exists": {"field": "vector"}}]}}
+        return {"script_score": {"query": rows, "script": script, "boost": 0.5}}
 
 
 def vector_field(mapping: Mapping[str, Any]) -> VectorField:
     """Return the vector field of an index of either product, from its mapping."""
-    if mapping["properties"].get("vector", {}).get("type") == "knn_vector":
-        return KnnVectorField("byte", "hnsw")
+    field = mapping["properties"].get("vector", {})
+    if field.get("type") == "knn_vector":
+        return KnnVectorField("byte", "hnsw" if "method" in field else "flat")
     return VectorField.of_mapping(mapping)

@@ -156,6 +156,18 @@ def test_a_vector_is_sent_as_numbers():
     assert type(vector_field(load_mapping("phrases", DIMS)["mappings"])) is VectorField
 
 
+def test_a_flat_index_has_no_graph_and_is_searched_by_a_script():
+    body = index_body(load_mapping("phrases", DIMS, vector_index="int8_flat"))
+    assert body["settings"]["index.knn"] is False
+    assert body["mappings"]["properties"]["vector"] == {
+        "type": "knn_vector", "dimension": DIMS, "data_type": "byte"
+    }  # fmt: skip
+    query = vector_field(body["mappings"]).search(axis(0), 3, 500, [{"term": {"topics": "t"}}])["query"]
+    allowed = [{"term": {"topics": "t"}}, {"exists": {"field": "vector"}}]
+    assert query["script_score"]["query"] == {"bool": {"filter": allowed}}
+    assert query["script_score"]["boost"] == 0.5
+
+
 def test_a_dot_in_the_name_of_a_field_comes_back():
     names = FieldNames(DOT)
     request = SearchRequest(filters=(Filter("a.b", "=", 1),), facets=("a.b", "topic"))
