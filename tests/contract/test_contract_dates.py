@@ -11,21 +11,21 @@ from indexer.search.query import parse_filter
 from indexer.search.timeline import whole_periods
 
 
-@pytest.fixture
-def dated(engine):
+@pytest.fixture(scope="session")
+def dated(opener, tmp_path_factory):
     """Dates as long as a day, with a time and in lists; `year` is a number, `printed` the same as a text."""
-    engine.store(
-        [
-            document("a", date="2014-12-31", year=2014, printed="2014"),
-            document("b", date="2015-01-01", year=2015, printed="2015"),
-            document("c", date="2015-06-15T12:00:00Z", year=2015.5, printed="2015"),
-            document("d", date="2015-12-31", year=2015, printed="2015"),
-            document("e", date="2016-01-01", year=2016, printed="2016"),
-            document("f", date=["2014-05-01", "2016-05-01"]),  # two dates, none of them in 2015
-            document("g"),
-        ]
-    )
-    return engine
+    documents = [
+        document("a", date="2014-12-31", year=2014, printed="2014"),
+        document("b", date="2015-01-01", year=2015, printed="2015"),
+        document("c", date="2015-06-15T12:00:00Z", year=2015.5, printed="2015"),
+        document("d", date="2015-12-31", year=2015, printed="2015"),
+        document("e", date="2016-01-01", year=2016, printed="2016"),
+        document("f", date=["2014-05-01", "2016-05-01"]),  # two dates, none of them in 2015
+        document("g"),
+    ]
+    with opener(tmp_path_factory.mktemp("dated")) as opened:
+        opened.engine.store(documents)
+        yield opened.engine
 
 
 @pytest.mark.parametrize(
