@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -23,21 +24,21 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 gc.set_threshold(100_000, 50, 100)  # the collector's usual rhythm takes a tenth of the tests' time
 
 
-# Of the tests on OpenSearch, what a run does that was not asked for live tests alone (`-m live` does all).
-IN_EVERY_RUN = ("test_contract_search.py", "opensearch-2.19")
+# The tests on OpenSearch of a run of all tests: the others repeat those on Elasticsearch and take minutes. `-m live` runs
+# all of them, on every version.
+ON_OPENSEARCH = re.compile(
+    r"(test_contract_(search|facets|dates|phrases)\.py|test_every_command_answers|test_reset_connections)"
+    r".*elastic-opensearch-2\.19"
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out most tests on OpenSearch: they repeat those on Elasticsearch, and take minutes."""
     if "live" in config.option.markexpr:
         return
-    left_out = [
-        item
-        for item in items
-        if "elastic-opensearch-" in item.nodeid and not all(part in item.nodeid for part in IN_EVERY_RUN)
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    of_opensearch = [item for item in items if "elastic-opensearch-" in item.nodeid]
+    left_out = {item for item in of_opensearch if not ON_OPENSEARCH.search(item.nodeid)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:

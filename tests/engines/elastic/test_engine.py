@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import get_args
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ from services.asking import asked_for
 from services.distribution import VERSIONS
 from services.elastic import EVERY_VERSION, elasticsearch, no_indices
 
+from benchmarks.resetting_proxy import resetting
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic import generations as generations_module
 from indexer.engines.elastic.bulk import Action
-from indexer.engines.elastic.cluster import connect
+from indexer.engines.elastic.cluster import Cluster, connect
 from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.elastic.health import problems_of_server
 from indexer.engines.elastic.indices import Names
@@ -319,6 +321,27 @@ def test_a_rank_beyond_one_page_of_the_server(engine):
     ranking = engine.topic_documents("t-000001", axis(0), limit=2**31 - 1)
     assert (len(ranking.ids), ranking.total) == (0, number)  # none is mined: no vectors
     assert len(list(engine.document_ids())) == number
+
+
+def test_reset_connections_lose_no_row_and_double_none(url, engine):
+    """Some of the requests are reset before the server has them, some after it has carried them out."""
+    engine.store([document("z")])
+    with resetting(urlsplit(url).port, share=0.3) as proxy:
+        address = f"http://127.0.0.1:{proxy.port}"
+        cluster = Cluster(connect(address).client, address, pause=lambda _: None)
+        with (
+            cluster.retrying(),
+            closing(ElasticEngine(cluster, PREFIX, "main", DIMS, create=False)) as faulty,
+        ):
+            for ids in ("abc", "def", "ghi"):
+                assert faulty.store([document(id_) for id_ in ids]) == []
+                rows = [mined(id_, axis(0), mentions=(mention(id_, "x"), mention(id_, "y"))) for id_ in ids]
+                assert faulty.write_mined(rows) == []
+        assert proxy.resets > 2
+    engine.catch_up()
+    assert sorted(engine.document_ids()) == [*"abcdefghi", "z"]
+    info = engine.info()
+    assert (info.documents, info.mined, info.mentions) == (10, 9, 18)
 
 
 def test_compacting_sweeps_up_mentions_that_no_document_names(engine):
