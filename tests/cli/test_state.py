@@ -63,7 +63,7 @@ def test_status_while_the_engine_is_away_shows_what_the_catalog_knows(read):
     result = read("status", "--engine", "http://127.0.0.1:1")
     assert result.exit_code == 1
     text = " ".join(result.stdout.split())
-    assert "problem There is no answer from Elasticsearch at http://127.0.0.1:1" in text
+    assert "problem There is no answer from the server at http://127.0.0.1:1" in text
     assert "documents 21" in text
     assert "21 read, 21 new, 21 mined" in text
     found = json.loads(read("status", "--json", "--engine", "http://127.0.0.1:1").stdout)
@@ -95,7 +95,7 @@ def test_status_while_the_catalog_is_away_shows_the_engine(read, monkeypatch):
 def test_status_with_nothing_at_all_is_an_error(run, home):
     result = run("status", "--engine", "http://127.0.0.1:1", home=home)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "There is no answer from Elasticsearch" in result.stderr
+    assert "There is no answer from the server" in result.stderr
     assert not home.exists()
 
 

@@ -268,7 +268,7 @@ def translated(where: str) -> Iterator[None]:
         ) from error
     except ConnectionError as error:
         raise EngineUnavailable(
-            f"There is no answer from Elasticsearch at {where}: {error.message}.",
+            f"There is no answer from the server at {where}: {error.message}.",
             hint="Check INDEXER_ENGINE (http or https? which port?), and that the server is up.",
         ) from error
     except TransportError as error:

@@ -102,7 +102,7 @@ def test_nobody_there():
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
     cluster = connect(url)
-    with pytest.raises(EngineUnavailable, match=f"no answer from Elasticsearch at {url}") as caught:
+    with pytest.raises(EngineUnavailable, match=f"no answer from the server at {url}") as caught:
         cluster.ask(cluster.client.info)
     assert "INDEXER_ENGINE" in caught.value.hint
     assert caught.value.retryable

@@ -57,7 +57,7 @@ def test_a_server_that_does_not_answer_is_a_problem_and_is_not_waited_for(stub, 
     stub.mishaps.append(lambda _: None)
     with cluster.retrying():
         ((reason, fatal),) = found(cluster)
-    assert reason.startswith("There is no answer from Elasticsearch")
+    assert reason.startswith("There is no answer from the server")
     assert fatal
     assert pauses == []
 
