@@ -303,18 +303,25 @@ def write_topics(
         if reason:
             raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
     fresh.refresh(names.topics)
-    before = {hit["_id"] for hit in _rows(cluster, names)}
+    before = topic_labels(cluster, names)
+    labels = {topic.id: topic.label for topic in topics}
+    # The rows come last: after a crash they still say which labels documents may not have yet.
+    _rename(cluster, names, fresh, before, labels)
     requested = {topic.id: topic for topic in topics}
     actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in requested.items()]
-    actions += [Action("delete", names.topics, id_) for id_ in sorted(before - requested.keys())]
+    actions += [Action("delete", names.topics, id_) for id_ in sorted(before.keys() - labels.keys())]
     fresh.must(actions)
-    _rename(cluster, names, fresh, {id_: topic.label for id_, topic in requested.items()})
 
 
-def _rename(cluster: Cluster, names: Names, fresh: Freshness, labels: Mapping[str, str]) -> None:
-    """Update the topic labels of documents where they differ."""
+def _rename(
+    cluster: Cluster, names: Names, fresh: Freshness, before: Mapping[str, str], labels: Mapping[str, str]
+) -> None:
+    """Update the labels on documents of topics whose label is new, another one, or gone."""
+    changed = sorted(id_ for id_ in {*before, *labels} if before.get(id_) != labels.get(id_))
+    if not changed:
+        return
     fresh.refresh(names.documents)
-    having = {"exists": {"field": "topics"}}
+    having = {"terms": {"topics": changed}}
     hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
     fresh.must(
         Action("update", names.documents, hit["_id"], {"topic_labels": requested})

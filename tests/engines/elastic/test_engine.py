@@ -445,6 +445,28 @@ def test_readable_names_follow_the_topics(engine):
     assert engine.documents(["a"], vectors=True)[0].vector == pytest.approx(axis(0))
 
 
+def test_a_rename_that_was_killed_after_a_document_had_it_is_finished_by_the_next(url, monkeypatch):
+    with closing(opened(url)) as engine:
+        engine.write_topics([topic("t-000001", label="Wind"), topic("t-000002", label="Sun")])
+        engine.store([document("a"), document("b")])
+        engine.write_mined([mined(id_, topics=(("t-000001", 1.0),)) for id_ in "ab"])
+        send = engine._fresh.must
+
+        def killed(actions):
+            send(list(actions)[:1])
+            raise KeyboardInterrupt
+
+        new = [topic("t-000001", label="Storm"), topic("t-000002", label="Sun")]
+        with monkeypatch.context() as patch:
+            patch.setattr(engine._fresh, "must", killed)
+            with pytest.raises(KeyboardInterrupt):
+                engine.write_topics(new)
+        engine.write_topics(new)
+        hits = engine._cluster.search(index=engine.names.documents, source=["topic_labels"])["hits"]["hits"]
+        assert [hit["_source"]["topic_labels"] for hit in hits] == [["Storm"]] * 2
+        assert sorted(one.label for one in engine.topics()) == ["Storm", "Sun"]
+
+
 def test_phrases_are_streamed_in_slices_whatever_their_ids(url, monkeypatch):
     words = ["heat", "0-9", "ff", "a0", "pump", "Ä", "7f"]  # some begin like hexadecimal numbers
     with closing(opened(url)) as engine:
