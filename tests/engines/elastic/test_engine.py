@@ -462,6 +462,7 @@ def test_a_rename_that_was_killed_after_a_document_had_it_is_finished_by_the_nex
             with pytest.raises(KeyboardInterrupt):
                 engine.write_topics(new)
         engine.write_topics(new)
+        engine.catch_up()
         hits = engine._cluster.search(index=engine.names.documents, source=["topic_labels"])["hits"]["hits"]
         assert [hit["_source"]["topic_labels"] for hit in hits] == [["Storm"]] * 2
         assert sorted(one.label for one in engine.topics()) == ["Storm", "Sun"]
