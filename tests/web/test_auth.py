@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import stat
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -219,3 +221,12 @@ def test_serve_asks_for_keys_where_others_can_come(own, monkeypatch, host, asked
 def test_serve_makes_no_collection(tmp_path):
     result = CliRunner().invoke(main, ["--home", str(tmp_path / "nowhere"), "serve"])
     assert (result.exit_code, (tmp_path / "nowhere").exists()) == (1, False)
+
+
+def test_a_port_in_use_is_named_with_what_to_do(own):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(main, ["--home", str(own), "serve", "--port", port])
+    assert result.exit_code == 2
+    assert f"The server cannot listen on port {port} of 127.0.0.1" in result.output
+    assert "choose another one with --port" in " ".join(result.output.split())
