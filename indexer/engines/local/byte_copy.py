@@ -85,14 +85,15 @@ class ByteCopy:
     def of(self, rows: Half) -> ByteRows | None:
         """Return the copy of the first of these rows; None while there is none."""
         self._scans += 1
-        copied = len(self._rows.codes) if self._rows else 0
+        copy = self._rows  # once: a thread may replace it
+        copied = len(copy.codes) if copy else 0
         wanted = (len(rows) - copied) * GROWTH > len(rows) and FEWEST <= len(
             rows
         ) <= MOST_BYTES // rows.shape[1]
         if wanted and self._scans > 1 and (self._making is None or not self._making.is_alive()):
             self._making = threading.Thread(target=self._make, args=(rows,), name="byte-copy", daemon=True)
             self._making.start()
-        return self._rows if self._rows and copied <= len(rows) else None
+        return copy if copied <= len(rows) else None
 
     def _make(self, rows: Half) -> None:
         self._rows = ByteRows.of(rows)
