@@ -109,7 +109,7 @@ class EngineForbidden(SearchError):
 
 
 class EngineIncompatible(SearchError):
-    """What answers is not Elasticsearch, or one of a version that this program cannot talk to."""
+    """The server is neither Elasticsearch nor OpenSearch, or of a version that this program cannot talk to."""
 
 
 class MappingMismatch(SearchError):

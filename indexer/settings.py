@@ -144,28 +144,28 @@ class Settings(BaseSettings):
     )
     credentials: SecretStr = _setting(
         SecretStr(""),
-        "For Elasticsearch: `user:password`, an API key, or `@FILE` with one of these in it.",
+        "For a server: `user:password`, an API key, or `@FILE` with one of these in it.",
         "be user:password, an API key or @FILE",
     )
     certificates: str = _setting(
         "",
-        "For Elasticsearch: PEM file of the authority that signed its certificate, where the system does not know it.",
+        "For a server: PEM file of the authority that signed its certificate, where the system does not know it.",
         "be a file",
     )
     request_timeout: float = _setting(
         60.0,
-        "For Elasticsearch: seconds that the server may take to answer one request.",
+        "For a server: seconds that the server may take to answer one request.",
         "be a number of seconds, more than 0",
         gt=0,
     )
     index_prefix: Annotated[str, _matching(r"[a-z0-9][a-z0-9_-]{0,63}")] = _setting(
         "indexer",
-        "For Elasticsearch: prefix of the names of all indices.",
+        "For a server: prefix of the names of all indices.",
         "have 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit",
     )
     vector_index: VectorIndex = _setting(
         "auto",
-        "For Elasticsearch: how vectors of a new collection are searched.",
+        "For a server: how vectors of a new collection are searched.",
         "be one of auto, int8_flat, int8_hnsw and bbq_hnsw",
     )
     language: Annotated[str, _matching("|".join(LANGUAGES))] = _setting(

@@ -216,7 +216,7 @@ def shared_options(*, hidden: bool) -> list[click.Option]:
     return [
         option("--home", metavar="PATH", type=path, text="Folder for all data.  [default: .indexer]"),
         option("--collection", metavar="NAME", text="Collection to work on.  [default: main]"),
-        option("--engine", metavar="NAME|URL", text="'local', or the URL of an Elasticsearch.  [default: local]"),
+        option("--engine", metavar="NAME|URL", text="'local', or the URL of Elasticsearch/OpenSearch.  [default: local]"),
         option("--bundle", metavar="NAME", text="Encoder for a new collection.  [default: minilm-phrases]"),
         option("--encoder", metavar="PATH", text="Your own encoder for a new collection: my_package.MyEncoder."),
         option("--reader", metavar="PATH", text="Your own reader of files: my_package.my_reader. Several as a,b."),

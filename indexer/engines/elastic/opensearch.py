@@ -80,7 +80,7 @@ class ServerTransport(RereadingTransport):
             target = path.removesuffix("/_pit") + POINT_IN_TIME + mark + parameters
             body = {"pit_id": [body["id"]]} if method == "DELETE" else body
         answer = super().perform_request(method, target, body=body, headers=_plain(headers), **options)
-        if path.endswith("/_pit") and "pit_id" in answer.body:
+        if path.endswith("/_pit") and isinstance(answer.body, Mapping) and "pit_id" in answer.body:
             return TransportApiResponse(answer.meta, {"id": answer.body["pit_id"]})
         return answer
 
