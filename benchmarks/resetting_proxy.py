@@ -8,9 +8,11 @@ import random
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 AT_ONCE = 1 << 16
 AT_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: a reset instead of a farewell
@@ -33,27 +35,30 @@ def resetting(target: int, share: float) -> Iterator[Resets]:
     Args:
         share: Of the requests whose connection is reset, 0 to 1.
     """
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
     found = Resets(0, share)
     chance = random.Random(0)
+    started: Future[Callable[[], None]] = Future()  # what ends it
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             there, answer = await asyncio.open_connection("127.0.0.1", target)
             await _both_ways(reader, writer, there, answer, found, chance)
 
-    async def start() -> asyncio.Server:
-        return await asyncio.start_server(serve, "127.0.0.1", 0)
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        found.port = server.sockets[0].getsockname()[1]
+        ended = asyncio.Event()
+        started.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
+        await ended.wait()
+        server.close()
 
-    server = asyncio.run_coroutine_threadsafe(start(), loop).result()
-    found.port = server.sockets[0].getsockname()[1]
+    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    thread.start()
+    end = started.result()
     try:
         yield found
     finally:
-        loop.call_soon_threadsafe(server.close)
-        loop.call_soon_threadsafe(loop.stop)
+        end()
         thread.join()
 
 
@@ -90,13 +95,15 @@ async def _both_ways(
             await to_client.drain()
 
     tasks = [asyncio.create_task(there()), asyncio.create_task(back())]
-    with suppress(OSError):
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
-    if asked or fails_late:
-        found.resets += 1
+    try:
         with suppress(OSError):
-            to_client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_CLOSE)
-    for writer in (to_client, to_server):
-        writer.close()
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if asked or fails_late:
+            found.resets += 1
+            with suppress(OSError):
+                to_client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_CLOSE)
+    finally:
+        for task in tasks:
+            task.cancel()
+        for writer in (to_client, to_server):
+            writer.close()
