@@ -55,8 +55,6 @@ def serve(
       indexer serve --workers 4
       indexer serve --host 0.0.0.0 --certificate server.pem --certificate-key server.key
     """
-    from tempfile import TemporaryDirectory
-
     import uvicorn
 
     from indexer.errors import SettingsError
@@ -94,9 +92,8 @@ def serve(
         return
     settings = processes.share(collection.settings, workers)
     collection.close()
-    with TemporaryDirectory(prefix="indexer-serve-") as folder:
-        worker = processes.WorkerApp(settings, Path(folder), keyed=needs_keys, rate=rate, verbose=app.verbose)
-        processes.serve(worker, workers, sockets, options)
+    worker = processes.WorkerApp(settings, keyed=needs_keys, rate=rate, verbose=app.verbose)
+    processes.serve(worker, workers, sockets, options)
 
 
 def _is_loopback(host: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -46,14 +48,12 @@ class WorkerApp:
     """Makes the application in a process of its own, to which it is pickled.
 
     Args:
-        folder: What all processes of the server share: sessions, limits, tasks, counts of requests.
         keyed: Whether requests need a key.
         rate: Requests a second for each key.
         verbose: How often `-v` was given.
     """
 
     settings: Settings
-    folder: Path
     keyed: bool
     rate: float
     verbose: int
@@ -69,16 +69,17 @@ class WorkerApp:
         except IndexerError as error:
             click.echo(f"{error} {error.hint}".strip(), err=True)
             sys.exit(STARTUP_FAILURE)  # the supervisor ends the others, too
-        state = ServerState(self.folder / "state.sqlite")
+        state = ServerState(Path(os.environ[metrics.SHARED_FOLDER]) / "state.sqlite")
         keys = Keys(settings.home) if self.keyed else None
         return make_app(collection, keys=keys, rate=self.rate, state=state)
 
 
 def _end_with_supervisor() -> None:
-    """End this process when the supervisor is gone without a word: it would keep the port."""
+    """End this process when the supervisor was killed: it would keep the port. Remove what the supervisor left."""
     supervisor = multiprocessing.parent_process()
     if supervisor is not None:
         supervisor.join()
+        shutil.rmtree(os.environ[metrics.SHARED_FOLDER], ignore_errors=True)
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -138,12 +139,14 @@ def serve(app: WorkerApp, workers: int, sockets: Sequence[socket.socket], option
     Raises:
         SystemExit: A process could not start.
     """
-    os.environ[metrics.SHARED_FOLDER] = str(app.folder)
     config = uvicorn.Config(
         app, factory=True, workers=workers, timeout_worker_healthcheck=SIGNS_OF_LIFE_S, **options
     )
     supervisor = _Supervisor(config, list(sockets))
-    supervisor.run()
+    # For all that the processes share: sessions, limits, tasks, counts of requests. It must be gone before the signal.
+    with TemporaryDirectory(prefix="indexer-serve-") as folder:
+        os.environ[metrics.SHARED_FOLDER] = folder
+        supervisor.run()
     for number in supervisor.ended_by[:1]:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         signal.raise_signal(number)
@@ -151,9 +154,15 @@ def serve(app: WorkerApp, workers: int, sockets: Sequence[socket.socket], option
 
 
 class _Supervisor(Multiprocess):
-    """Remembers the signal that ended it."""
+    """Remembers the signal that ended it, and notices at once when a process is killed."""
 
     ended_by: tuple[int, ...] = ()
+
+    def keep_subprocess_alive(self) -> None:
+        for process in self.processes:
+            # While this side of it is open, the answer of a process that is killed when it was asked is awaited in vain.
+            process.child_conn.close()
+        super().keep_subprocess_alive()
 
     def handle_signals(self) -> None:
         self.ended_by += tuple(n for n in self.signal_queue if n in (signal.SIGINT, signal.SIGTERM))

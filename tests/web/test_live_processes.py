@@ -92,12 +92,22 @@ def test_sessions_limits_tasks_and_counts_are_those_of_the_whole_server(own):
         assert {int(status): int(n) for status, n in counted} == {200: len(limited) - refused, 429: refused}
 
 
+def test_what_the_processes_share_is_removed_at_the_end(own, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with server(own, "--workers", "2") as (_, address):
+        assert httpx.get(f"{address}/api/topics", timeout=60).status_code == 200
+        assert list(tmp_path.glob("indexer-serve-*"))
+    assert not list(tmp_path.glob("indexer-serve-*"))
+
+
 def test_a_killed_process_is_replaced_and_a_killed_server_leaves_none(own):
     with server(own, "--workers", "2") as (process, address):
         with connections(address) as clients:
             assert {c.get("/api/topics").status_code for c in clients} == {200}
         before = children(process.pid)
         assert len(before) == 2
+        os.kill(before[0], signal.SIGSTOP)
+        time.sleep(1.2)  # in which the supervisor asks it for a sign of life
         os.kill(before[0], signal.SIGKILL)
         after = eventually(
             lambda: len(found := set(children(process.pid))) == 2 and before[0] not in found and found

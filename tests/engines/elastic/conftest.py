@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from engines.elastic.stub import Stub, serve
+from services.asking import asked_for
 from services.distribution import VERSIONS
+from services.elastic import EVERY_VERSION
 
 from indexer.engines.elastic.cluster import Cluster, connect
 
@@ -39,6 +41,13 @@ def cluster(address: str, pauses: list[float]) -> Iterator[Cluster]:
     cluster = Cluster(connect(address).client, address, retry_s=60, pause=pauses.append)
     yield cluster
     cluster.close()
+
+
+@pytest.fixture(scope="module", params=EVERY_VERSION)
+def version(request: pytest.FixtureRequest) -> str:
+    if not asked_for(request.config):
+        pytest.skip("Needs a server: run with -m live.")
+    return str(request.param)
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from contextlib import closing
 import pytest
 from hash_encoder import HashEncoder
 from schema_2 import make_schema_2
-from services.asking import asked_for
-from services.elastic import EVERY_VERSION, elasticsearch, no_indices
+from services.elastic import elasticsearch, no_indices
 
 from indexer.collection import Collection
 from indexer.engines.elastic.cluster import connect
@@ -22,13 +21,6 @@ SUBJECTS = {
     "law": "Tax law sets the income tax rate, and a tax court decides about every disputed tax bill.",
     "sea": "Deep sea fish live near hydrothermal vents, where the ocean floor feeds marine bacteria.",
 }
-
-
-@pytest.fixture(scope="module", params=EVERY_VERSION)
-def version(request: pytest.FixtureRequest) -> str:
-    if not asked_for(request.config):
-        pytest.skip("Needs Elasticsearch: run with -m live.")
-    return str(request.param)
 
 
 @pytest.fixture

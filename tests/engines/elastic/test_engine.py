@@ -14,7 +14,7 @@ from contract_rows import DIMS, axis, between, document, keyphrase, mention, min
 from schema_2 import make_schema_2
 from services.asking import asked_for
 from services.distribution import VERSIONS
-from services.elastic import EVERY_VERSION, elasticsearch, no_indices
+from services.elastic import elasticsearch, no_indices
 
 from benchmarks.resetting_proxy import resetting
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
@@ -31,13 +31,6 @@ from indexer.records import Refinement, TopicWeight
 from mappings import KINDS, VectorIndex, load_mapping
 
 PREFIX = "test-engine"
-
-
-@pytest.fixture(scope="module", params=EVERY_VERSION)
-def version(request: pytest.FixtureRequest) -> str:
-    if not asked_for(request.config):
-        pytest.skip("Needs Elasticsearch: run with -m live.")
-    return str(request.param)
 
 
 @pytest.fixture
