@@ -2,9 +2,10 @@
 
     python -m benchmarks.scale --data abstracts.jsonl.gz --documents 1000000 --folder /scratch/scale
 
-No encoder runs: documents and vectors are made as `benchmarks/synthetic.py` says. Prints for each part the milliseconds a
-document of each step, the processor time of Elasticsearch, rows, bytes on disk and memory; then the end of the run,
-and four clients at once. With --folder, home and server data are kept, and a stopped rehearsal resumes; --plot draws it.
+No encoder runs: documents and vectors are made as `benchmarks/synthetic.py` says. The first part is a first run, with its
+topics; the others are one run of a collection that grows. Prints for each part the milliseconds a document of each step,
+the processor time of Elasticsearch, rows, bytes on disk and memory; then the end of the run, and four clients at once.
+With --folder, home and server data are kept, and a stopped rehearsal resumes; --plot draws it.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.pipeline.run import RunReport
 from indexer.pipeline.steps import CHUNK, write_chunk
 from indexer.settings import load_settings
+from indexer.topics.models.registry import TopicRequest
 
 REAL = 2_000  # abstracts that the synthetic ones are made of
-PART = 50_000
+FIRST, PART = 3_000, 50_000
 CLIENTS, SEARCH_S = 4, 30.0
 STORE_CHUNK = 256
 NAME = "scale"
@@ -54,6 +56,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--part", type=int, default=PART)
     parser.add_argument("--elasticsearch", choices=VERSIONS, default=DEFAULT)
+    parser.add_argument("--vector-index", choices=["auto", "int8_flat"], default="auto")
     parser.add_argument("--folder", type=Path, help="for home and data; they are kept")
     parser.add_argument("--plot", type=Path, help="image file for the curve")
     arguments = parser.parse_args()
@@ -61,7 +64,7 @@ def main() -> None:
     try:
         with rehearsal(folder, arguments) as rehearsed:
             rehearsed.write(arguments.documents, arguments.part)
-            rehearsed.finish()
+            rehearsed.finish("end of the run")
             rehearsed.search()
             if arguments.plot:
                 rehearsed.draw(arguments.plot)
@@ -78,7 +81,12 @@ def rehearsal(folder: Path, arguments: argparse.Namespace) -> Iterator[Rehearsal
     elastic = Elastic(arguments.elasticsearch, {}, data=folder / "elasticsearch")
     elastic.start()
     try:
-        settings = load_settings(home=str(folder / "home"), engine=elastic.url, collection=NAME)
+        settings = load_settings(
+            home=str(folder / "home"),
+            engine=elastic.url,
+            collection=NAME,
+            vector_index=arguments.vector_index,
+        )
         with Collection.open(settings) as collection:
             yield Rehearsal(folder, real, collection, elastic.url)
     finally:
@@ -113,9 +121,9 @@ class Rehearsal:
     # -- writing -----------------------------------------------------------------------------------------
 
     def write(self, documents: int, part: int) -> None:
-        """Store and write mined documents up to this number, part by part."""
+        """Store and write mined documents up to this number, part by part; the first part is finished."""
         while self._done < documents:
-            numbers = range(self._done, min(documents, self._done + part))
+            numbers = range(self._done, min(documents, self._done + (part if self.parts else FIRST)))
             row = self._write_part(numbers)
             self.parts.append(row)
             self._done = numbers.stop
@@ -130,10 +138,16 @@ class Rehearsal:
                 encoding="utf-8",
             )
             print(table([row]), flush=True)
+            if len(self.parts) == 1:
+                self.finish("end of the first run")
 
     def _write_part(self, numbers: range) -> Row:
         spent: dict[str, float] = defaultdict(float)
-        before = server_seconds()
+        before, own = server_seconds(), time.process_time()
+        assigner = None
+        if self.parts:  # as a run does when it begins to mine
+            finisher = self._pipeline._new_finisher(RunReport(run=NAME))
+            assigner = finisher.begin(RunReport().timed, TopicRequest(), refit=False)
         for made in batches(self._made.documents(numbers), STORE_CHUNK):
             documents = [document for document, _ in made]
             with timed(spent, "store"):
@@ -141,16 +155,20 @@ class Rehearsal:
                 entries = [LedgerEntry(d.id, d.content_hash, "stored", run=NAME) for d in documents]
                 self._pipeline.catalog.record(NAME, entries)
             for some in batches(made, CHUNK):
+                rows = [mined for _, mined in some]
+                if assigner:
+                    with timed(spent, "assign"):
+                        rows = [assigner.final(mined, d, self._pipeline.engine) for d, mined in some]
                 with timed(spent, "write"):
-                    written = write_chunk(
-                        self._pipeline.engine,
-                        [mined for _, mined in some],
-                        [document for document, _ in some],
+                    written = write_chunk(self._pipeline.engine, rows, [document for document, _ in some])
+                    fit = assigner.named.run if assigner else ""
+                    self._pipeline.catalog.mark(
+                        NAME, written.hashes, state="mined", bundle="synthetic", topic_fit=fit
                     )
-                    self._pipeline.catalog.mark(NAME, written.hashes, state="mined", bundle="synthetic")
         row: Row = {"": f"{numbers.stop:,}"}
         row |= {f"{step} ms": 1_000 * seconds / len(numbers) for step, seconds in spent.items()}
         row["server cpu ms"] = 1_000 * (server_seconds() - before) / len(numbers)
+        row["own cpu ms"] = 1_000 * (time.process_time() - own) / len(numbers)
         return row | self._sizes()
 
     def _sizes(self) -> Row:
@@ -171,13 +189,13 @@ class Rehearsal:
 
     # -- the end of the run ----------------------------------------------------------------------------------
 
-    def finish(self) -> None:
-        """Fit topics, assign them, and write phrase rows."""
+    def finish(self, name: str) -> None:
+        """Fit topics, if there are none, assign them where they are not, and write phrase rows."""
         report = RunReport(run=f"{NAME}-{self._done}", mined=self._done)
         before, start = server_seconds(), time.perf_counter()
         self._pipeline.finish(report)
         seconds = time.perf_counter() - start
-        row: Row = {"": "end of the run", "s": seconds, "ms a document": 1_000 * seconds / self._done}
+        row: Row = {"": name, "s": seconds, "ms a document": 1_000 * seconds / self._done}
         row |= {f"{stage} s": taken for stage, taken in report.stages.items()}
         row["server cpu ms"] = 1_000 * (server_seconds() - before) / self._done
         print(table([row | {"topics": report.topics} | self._sizes()]), flush=True)

@@ -189,6 +189,14 @@ class Refinement:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """The phrases and topics of a mined document, by their ids."""
+
+    phrases: tuple[str, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class StoredDocument:
     """A document in the engine."""
 

@@ -105,6 +105,7 @@ class Ledger(Database):
         runs: Sequence[str] | None = None,
         after: str | None = None,
         until: str | None = None,
+        topic_fit: str | None = None,
     ) -> Iterator[str]:
         """Iterate over ids, ascending by code point. Entries may change during the iteration.
 
@@ -113,6 +114,7 @@ class Ledger(Database):
             source_prefix: Only documents whose source begins with this text.
             runs: Only documents that one of these runs was the last to read as new or changed.
             after, until: The same with the runs that began after this one, or up to it.
+            topic_fit: Only documents whose topics come from the fit of this run.
         """
         conditions: list[ColumnElement[bool]] = []
         if state is not None:
@@ -123,6 +125,8 @@ class Ledger(Database):
             conditions.append(D.run > after)
         if until is not None:
             conditions.append(D.run <= until)
+        if topic_fit is not None:
+            conditions.append(D.topic_fit == topic_fit)
         if source_prefix:
             start = storable(source_prefix)
             conditions += [D.source >= start, D.source <= start + "\U0010ffff"]

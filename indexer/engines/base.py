@@ -11,11 +11,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from indexer.common import Floats
 from indexer.records import (
     Document,
     MentionRow,
     MetaValue,
     MinedDocument,
+    Outline,
     PhraseRow,
     Refinement,
     StoredDocument,
@@ -285,6 +287,18 @@ class Engine(Protocol):
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         """Return the documents with these ids, in the order given; unknown ids are skipped."""
+        ...
+
+    def outlines(self, ids: Sequence[str]) -> list[Outline]:
+        """Return the phrases and topics of those documents that are mined, in any order."""
+        ...
+
+    def as_stored(self, vectors: Floats) -> Floats:
+        """Return vectors of documents or mentions as reading them would: rounded, at unit length.
+
+        Args:
+            vectors: float32 [n, dims]; finite, no row is zero.
+        """
         ...
 
     def document_ids(self) -> Iterator[str]:

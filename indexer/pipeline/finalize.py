@@ -19,20 +19,20 @@ from indexer.common import Floats, batches, unit
 from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.errors import NotFound
 from indexer.keyphrases.absent import AbsentFinder, vocabulary_of
-from indexer.keyphrases.scoring import choose, choose_ranked
 from indexer.pipeline import drift_check
+from indexer.pipeline.assign import Assigner
 from indexer.pipeline.steps import MiningOptions
 from indexer.pipeline.topic_fit import CHUNK, MinedRows, TopicFitter, mined_documents, sample_ids
 from indexer.pipeline.write_behind import WriteBehind
 from indexer.protocols import Progress
-from indexer.records import MentionRow, PhraseRow, Refinement, StoredDocument, Topic, TopicWeight
+from indexer.records import MentionRow, PhraseRow, Topic
 from indexer.topics.fits import NamedFit, live_fit, save_fit
 from indexer.topics.labels import LabelMaker, PhraseCount, label_of
-from indexer.topics.models.base import vote
 from indexer.topics.models.registry import TopicRequest
 
 PHRASE_CHUNK = 1_000  # phrase rows written at once
 VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
+MOST = 0.25  # of the documents: when more are finished, all phrases are written, which are then read faster
 MAX_TOPICS = 1_000  # facet values read when topics are counted
 
 Timer = Callable[[str], AbstractContextManager[None]]
@@ -65,8 +65,37 @@ class Finisher:
         self._progress = progress
         self._ranker = options.ranker()
         self._read: dict[str, MinedRows] = {}  # by a fit, for the documents that are assigned after it
+        self._begun: NamedFit | None = None
         self.finished = 0  # documents that were mined and not finished, by any run
         self.without_topic = 0  # of the documents that were assigned: those without a topic
+
+    def begin(self, timed: Timer, request: TopicRequest, *, refit: bool) -> Assigner | None:
+        """Return what assigns the further documents of this run when they are written, or None where `finish` must.
+
+        Fits topics, if there are none, to the documents of the sample, which have been mined.
+        """
+        live = live_fit(self.catalog, self.collection)
+        if self._keeps_absent or (live and self._needs_fit(live, request, refit)):
+            return None
+        if live is None:
+            with timed("fit topics"):
+                live = self._begun = self._fit_again(None, request)
+            if live is None:
+                return None
+            with timed("assign"):
+                sample = sorted(self._read)
+                self._assign(live, sample, None)
+                for some in batches(sample, CHUNK):
+                    self.catalog.mark(self.ledger, some, topic_fit=live.run)
+        return self._assigner(live)
+
+    @property
+    def _keeps_absent(self) -> bool:
+        """Whether absent keyphrases are found: among those of all documents of the sample, so not before the end."""
+        return self._ranker is not None and self._options.absent > 0
+
+    def _needs_fit(self, live: NamedFit, request: TopicRequest, refit: bool) -> bool:
+        return refit or live.outdated or not live.answers(request)
 
     def finish(self, timed: Timer, request: TopicRequest, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted.
@@ -77,19 +106,24 @@ class Finisher:
         """
         request = request.or_model(self._options.topic_model)
         live = live_fit(self.catalog, self.collection)
-        new = live is None or refit or live.outdated or not live.answers(request)
+        new = live is None or self._needs_fit(live, request, refit)
         if live is None or new:
             with timed("fit topics"):
-                live = self._fit_again(live, request)
+                live = self._begun or self._fit_again(live, request)
             if live is None:
                 return False
         documents = self._documents(again=new)
-        self.finished = self.catalog.count(self.ledger)["mined"]
-        touched: set[str] = set()
+        counts = self.catalog.count(self.ledger)
+        self.finished = counts["mined"]
+        everything = new or len(documents) > MOST * (counts["mined"] + counts["done"])
+        touched: set[str] | None = None if everything else set()
         with timed("assign"):
-            self._assign(live, documents, None if new else touched)
+            ready = set(self.catalog.ids(self.ledger, state="mined", topic_fit=live.run))
+            self._assign(live, [id_ for id_ in documents if id_ not in ready], touched)
+            if not new:
+                self._note_assigned(sorted(ready), touched)
         with timed("consolidate"):
-            leading = self._consolidate_all(live) if new else self._consolidate(touched)
+            leading = self._consolidate(touched) if touched is not None else self._consolidate_all(live, new)
         topics = self._write_topics(live, leading, rename=new)
         if new:
             self.install(live, topics)
@@ -130,7 +164,7 @@ class Finisher:
             return None
         documents = self._documents(again=True)
         self._assign(named, documents, None)
-        self._write_topics(named, self._consolidate_all(named), rename=True)
+        self._write_topics(named, self._consolidate_all(named, True), rename=True)
         self._mark_done(documents, named)
         return named
 
@@ -202,7 +236,7 @@ class Finisher:
         Args:
             touched: The phrases of these documents are added to it; None where all phrases are written anyway.
         """
-        absent = self._absent_finder() if ids else None
+        assigner = self._assigner(named)
         done = self.without_topic = 0
         self._progress("assign", 0, len(ids))
         with WriteBehind() as later:
@@ -212,47 +246,46 @@ class Finisher:
                 mined = [*known, *mined_documents(self.engine, sorted(unread))]
                 if touched is not None:
                     touched |= {row.phrase_id for _, rows in mined for row in rows}
-                final = [self._refinement(named, stored, rows, absent) for stored, rows in mined]
+                final = [assigner.refinement(s.document, s.vector, rows) for s, rows in mined]
+                self.without_topic += sum(bool(row.mention_topics) and not row.topics for row in final)
                 self.catalog.check_locks()
                 later(partial(self.engine.refine, final))
                 done += len(some)
                 self._progress("assign", done, len(ids))
 
-    def _refinement(
-        self, named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow], absent: AbsentFinder | None
-    ) -> Refinement:
-        topics = assigned_topics(named, stored, rows)
-        shares = vote([named.ids.index(t) if t else -1 for t in topics], [row.score for row in rows])
-        self.without_topic += bool(rows) and not shares
-        if self._ranker:
-            keyphrases = choose_ranked(rows, self._options.keyphrases)
-        else:
-            keyphrases = choose(rows, named.frequencies, self._options.keyphrases)
-        if absent and stored.vector is not None:
-            keyphrases += absent.find(stored.document, stored.vector, rows, self._options.absent)
-        return Refinement(
-            id=stored.document.id,
-            keyphrases=keyphrases,
-            topics=tuple(TopicWeight(named.ids[at], round(share, 4)) for at, share in shares),
-            mention_topics={row.phrase_id: topic for row, topic in zip(rows, topics, strict=True)},
-            run=self.run,
+    def _note_assigned(self, ids: Sequence[str], touched: set[str] | None) -> None:
+        """Add the phrases of documents that were assigned when they were written; count those without a topic."""
+        for some in batches(ids, CHUNK):
+            for outline in self.engine.outlines(some):
+                self.without_topic += bool(outline.phrases) and not outline.topics
+                if touched is not None:
+                    touched.update(outline.phrases)
+
+    def _assigner(self, named: NamedFit) -> Assigner:
+        return Assigner(
+            named,
+            self.run,
+            self._options.keyphrases,
+            ranked=self._ranker is not None,
+            absent=self._absent_finder(),
+            absent_keyphrases=self._options.absent,
         )
 
     def _absent_finder(self) -> AbsentFinder | None:
         """Finds absent keyphrases among those of a sample of the collection, the one that topics are fitted to."""
-        if self._ranker is None or not self._options.absent:
+        if self._ranker is None or not self._keeps_absent:
             return None
         sample = mined_documents(self.engine, sample_ids(self.catalog, self.ledger))
         return AbsentFinder(self._ranker, vocabulary_of(sample))
 
     # -- phrases and topics ---------------------------------------------------------------------------------
 
-    def _consolidate_all(self, fit: NamedFit) -> dict[str, tuple[str, ...]]:
-        """Write all phrase rows, delete those without a mention; returns the leading phrases of the new topics."""
-        maker = LabelMaker(self._centroids(fit), self._sizes())
+    def _consolidate_all(self, fit: NamedFit, new: bool) -> dict[str, tuple[str, ...]]:
+        """Write all phrase rows, delete those without a mention; returns the leading phrases of new topics."""
+        maker = LabelMaker(self._centroids(fit), self._sizes()) if new else None
         self._write_phrases(self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE), [], None, maker)
         self._consolidate(set())
-        return maker.leading()
+        return maker.leading() if maker else {}
 
     def _consolidate(self, touched: set[str]) -> dict[str, tuple[str, ...]]:
         """Write the phrase rows of these phrases, and of those that have lost a mention; no topic gets new phrases."""
@@ -351,14 +384,6 @@ def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], ru
     """Topics of an engine as entries for the catalog; those that are new to it were born in `run`."""
     known = {topic.id: topic for topic in catalog.topics(collection, state=None)}
     return [_entry(topic, known.get(topic.id), run) for topic in topics]
-
-
-def assigned_topics(named: NamedFit, stored: StoredDocument, rows: Sequence[MentionRow]) -> list[str | None]:
-    """The topic id of each mention row of a document; None where no topic is similar enough."""
-    if not rows or stored.vector is None:
-        return []
-    assigned = named.fit.assign(np.stack([row.vector for row in rows]), stored.vector)
-    return [named.ids[t] if t >= 0 else None for t in assigned.topic]
 
 
 def phrase_row(mentions: Sequence[MentionRow]) -> PhraseRow:

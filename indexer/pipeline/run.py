@@ -2,8 +2,10 @@
 
     take in   read the sources; store what is new or changed (searchable by words at once); the ledger says "stored"
     mine      what is "stored": sentences and candidates ► vectors ► mention rows; the ledger says "mined"
-    finish    what is "mined": topics are fitted if there are none; keyphrases and topics become final with document
-              frequencies of the whole collection; phrase rows and topic labels follow; the ledger says "done"
+    finish    what is "mined": topics are fitted if there are none; documents that were mined without a fit get their
+              topics and final keyphrases; phrase rows and topic labels follow; the ledger says "done"
+
+In a first run the sample that topics are fitted to is mined first. Further documents are written with their topics.
 
 A killed run leaves documents in the state they had reached. The next run continues from there, in the same chunks
 (64 ids in ascending order), so that it ends where an undisturbed run would have ended.
@@ -28,6 +30,7 @@ from indexer.common import batches
 from indexer.engines.base import Engine
 from indexer.errors import InputError
 from indexer.pipeline import metrics
+from indexer.pipeline.assign import Assigner
 from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.steps import (
     CHUNK,
@@ -41,6 +44,7 @@ from indexer.pipeline.steps import (
     source_of,
     write_chunk,
 )
+from indexer.pipeline.topic_fit import sample_ids
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers.source import place_of
 from indexer.records import Document, Prepared
@@ -161,6 +165,8 @@ class Pipeline:
         self.collection = collection
         self._options = options
         self._progress = progress
+        self._finisher: Finisher | None = None  # that has begun
+        self._assigner: Assigner | None = None
         self._unclear: set[str] = set()  # files with an unreadable record whose id is not known
 
     def take_in(
@@ -280,26 +286,46 @@ class Pipeline:
         self.catalog.forget(self.collection, ids)
         return removed
 
-    def mine(self, report: RunReport) -> None:
-        """Prepare and encode all documents that are stored and not mined."""
-        pending = sum(1 for _ in self.catalog.ids(self.collection, state="stored"))
+    def mine(self, report: RunReport, request: TopicRequest | None = None, *, refit: bool = False) -> None:
+        """Prepare and encode all documents that are stored and not mined.
+
+        Args:
+            request, refit: How topics are found by the `finish` that follows. Documents then get their topics at once,
+                except the sample that topics are fitted to, if there are none; it is mined first. None: no document
+                gets topics.
+        """
+        pending = list(self.catalog.ids(self.collection, state="stored"))
         if not pending:
             return
+        first: set[str] = set()
+        if request and not self.catalog.live_fit(self.collection):
+            first = set(sample_ids(self.catalog, self.collection))
+        ids = [[id_ for id_ in pending if id_ in first], [id_ for id_ in pending if id_ not in first]]
         done = 0
-        self._progress("mine", 0, pending)
-        with closing(self._encoded_chunks(report, pending)) as chunks:
+        self._progress("mine", 0, len(pending))
+        with closing(self._encoded_chunks(report, ids, len(pending))) as chunks:
             for chunk in chunks:
+                if request and chunk.documents[0].id not in first:
+                    self._begin(report, request, refit)
+                    request = None
                 self._write_chunk(chunk, report)
                 done += len(chunk.documents)
-                self._progress("mine", done, pending)
+                self._progress("mine", done, len(pending))
 
-    def _encoded_chunks(self, report: RunReport, pending: int) -> Generator[EncodedChunk]:
+    def _begin(self, report: RunReport, request: TopicRequest, refit: bool) -> None:
+        self.engine.catch_up()
+        self._finisher = self._new_finisher(report)
+        self._assigner = self._finisher.begin(report.timed, request, refit=refit)
+
+    def _encoded_chunks(
+        self, report: RunReport, ids: Sequence[Sequence[str]], pending: int
+    ) -> Generator[EncodedChunk]:
         """Yield the stored documents as vectors, while processes tag the next chunks and a thread encodes one.
 
         The thread first loads the encoder (and measures a new machine) while the tagger starts. Only the caller's
         thread uses the engine and the catalog.
         """
-        chunks = self._stored(report)
+        chunks = chain.from_iterable(self._stored(report, some) for some in ids)
         first = next(chunks, [])
         here = self._options.tagger_is_loaded and _is_small(first, pending)
         processes = 0 if here else self._options.taggers
@@ -316,9 +342,8 @@ class Pipeline:
             while waiting:
                 yield _result(waiting.popleft(), report)
 
-    def _stored(self, report: RunReport) -> Iterator[list[Document]]:
-        """Documents to mine, from the engine, in chunks of ascending ids."""
-        ids = list(self.catalog.ids(self.collection, state="stored"))
+    def _stored(self, report: RunReport, ids: Sequence[str]) -> Iterator[list[Document]]:
+        """Documents to mine, from the engine, in chunks."""
         for some in batches(ids, CHUNK):
             with report.timed("load"):
                 found, gone = load(self.engine, some)
@@ -337,12 +362,19 @@ class Pipeline:
         number = self._options.keyphrases
         with report.timed("decide"):
             rows = [mined(d, e, chunk.bundle, report.run, number, chunk.ranker) for d, e in chunk.encoded]
+        if assigner := self._assigner:
+            with report.timed("assign"):
+                documents = {document.id: document for document in chunk.documents}
+                rows = [assigner.final(row, documents[row.id], self.engine) for row in rows]
         with report.timed("write"):
             written = write_chunk(self.engine, rows, chunk.documents)
             self._dead_letter(report, "write", written.refused)
             # What changed in the engine stays "stored", for the next run.
             self.catalog.forget(self.collection, written.missing)
-            self.catalog.mark(self.collection, written.hashes, state="mined", bundle=chunk.bundle)
+            fit = assigner.named.run if assigner else ""
+            self.catalog.mark(
+                self.collection, written.hashes, state="mined", bundle=chunk.bundle, topic_fit=fit
+            )
             self.catalog.resolve(self.collection, document_ids=written.hashes, stages=MINING)
         report.mined += len(written.hashes)
 
@@ -353,14 +385,16 @@ class Pipeline:
             topics: See `TopicRequest.read`.
         """
         self.engine.catch_up()
-        finisher = Finisher(
-            self.engine, self.catalog, self.collection, report.run, self._options, self._progress
-        )
+        finisher = self._finisher or self._new_finisher(report)
+        self._finisher = self._assigner = None
         report.new_fit = finisher.finish(report.timed, TopicRequest.read(topics), refit=refit)
         report.without_topic = finisher.without_topic
         report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(self.engine.topics())
         self._compact(report)
+
+    def _new_finisher(self, report: RunReport) -> Finisher:
+        return Finisher(self.engine, self.catalog, self.collection, report.run, self._options, self._progress)
 
     def _compact(self, report: RunReport) -> None:
         """Free space where much is deleted or lost; not while workers write, whose rows may look lost."""

@@ -27,6 +27,7 @@ from indexer.pipeline.run import MAX_PROBLEMS, Pipeline, RunReport
 from indexer.protocols import Progress
 from indexer.records import Document
 from indexer.settings import Settings
+from indexer.topics.models.registry import TopicRequest
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.bulk import BulkFailure
@@ -119,7 +120,7 @@ class Enricher:
             self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
             self._catalog.resolve(self._collection, sources=[self._root], stages=TAKING_IN, before=start)
             self._pipeline.remove_missing([self._root], report)
-            self._pipeline.mine(report)
+            self._pipeline.mine(report, TopicRequest.read(topics), refit=refit)
             self._pipeline.finish(report, topics, refit=refit)
             self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
 
@@ -174,7 +175,7 @@ class Enricher:
         without = [row.id for row in rows if not isinstance(row.document, Document)]
         if without:
             self._pipeline.remove(without)
-        self._pipeline.mine(part)
+        self._pipeline.mine(part, TopicRequest())
         if part.mined or without:
             self._pipeline.finish(part)
         report.changed += part.changed + part.new

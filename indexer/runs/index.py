@@ -185,7 +185,9 @@ class SourceRun:
                 with recorded(self._catalog, report, detach=self._worker_pool is not None):
                     self._take_in(given, names or given, options, requested, report, again)
                     if self._worker_pool is None:
-                        self._pipeline.mine(report)
+                        self._pipeline.mine(
+                            report, TopicRequest.read(requested.topics), refit=requested.refit
+                        )
                         self._finish(requested, report)
                         report.seconds = time.perf_counter() - start
                 if self._worker_pool is not None:

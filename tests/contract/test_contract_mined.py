@@ -240,3 +240,23 @@ def test_documents_that_stand_for_a_topic_are_mostly_about_it_and_near_its_centr
     assert engine.topic_documents("t-000009", axis(0)).ids == ()
     with pytest.raises(MappingMismatch, match="3 numbers"):
         engine.topic_documents("t-000001", np.ones(3, np.float32))
+
+
+def test_outlines_name_phrases_and_topics_of_mined_documents(engine):
+    engine.store([document(id_) for id_ in "abc"])
+    mentions = (mention("a", "x"), mention("a", "y", axis(2)))
+    engine.write_mined([mined("a", topics=(("t-000002", 0.6),), mentions=mentions), mined("b")])
+    found = {frozenset(outline.phrases): outline.topics for outline in engine.outlines(["c", "b", "a", "z"])}
+    assert found == {frozenset({"p-x", "p-y"}): ("t-000002",), frozenset(): ()}
+
+
+def test_vectors_as_stored_are_those_that_come_back(engine):
+    chance = np.random.default_rng(1)
+    vectors = chance.normal(size=(3, len(axis(0)))).astype(np.float32)
+    engine.store([document("a")])
+    mentions = (mention("a", "x", vectors[1]), mention("a", "y", vectors[2]))
+    engine.write_mined([mined("a", vectors[0], mentions=mentions)])
+    (stored,) = engine.documents(["a"], vectors=True)
+    rows = {row.phrase: row.vector for row in engine.mentions(["a"])}
+    expected = np.stack([stored.vector, rows["x"], rows["y"]])
+    np.testing.assert_array_equal(engine.as_stored(vectors), expected)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from indexer.common import batches
+from indexer.common import Floats, batches
 from indexer.engines.base import (
     Counted,
     EngineInfo,
@@ -21,7 +21,7 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.elastic import health, reading, rows, search, writing
+from indexer.engines.elastic import health, mentions, rows, search, writing
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import Names, crowded, grow_graph, index_state, prepare
@@ -35,6 +35,7 @@ from indexer.records import (
     Document,
     MentionRow,
     MinedDocument,
+    Outline,
     PhraseRow,
     Refinement,
     StoredDocument,
@@ -230,12 +231,20 @@ class ElasticEngine:
             having = vectors_by_id(self._cluster, self.names.documents, mined)
         return [rows.to_stored(found[id_], having.get(id_)) for id_ in ids if id_ in found]
 
+    def outlines(self, ids: Sequence[str]) -> list[Outline]:
+        found = by_id(self._cluster, self.names.documents, ids, ["phrase_ids", "topics", "bundle"])
+        mined = [row for row in found.values() if row.get("bundle")]
+        return [Outline(tuple(row["phrase_ids"]), tuple(row["topics"])) for row in mined]
+
+    def as_stored(self, vectors: Floats) -> Floats:
+        return self._state.vectors[self.names.mentions].as_stored(vectors)
+
     def document_ids(self) -> Iterator[str]:
         return self._ids(self.names.documents, "id")
 
     def mentions(self, document_ids: Sequence[str]) -> list[MentionRow]:
         self._fresh.refresh(self.names.mentions)
-        return reading.mentions_of_documents(self._cluster, self.names, document_ids, self._cache)
+        return mentions.mentions_of_documents(self._cluster, self.names, document_ids, self._cache)
 
     def mentions_by_phrase(
         self, phrase_ids: Sequence[str] | None = None, *, limit: int = 64
@@ -250,7 +259,11 @@ class ElasticEngine:
     def _by_phrase(self, phrase_ids: Sequence[str] | None, limit: int) -> Iterator[list[MentionRow]]:
         # Includes the writes of other processes: their marks may be noted, and are cleared with the phrase.
         self._fresh.refresh_all(self.names.mentions)
-        yield from reading.mentions_by_phrase(self._cluster, self.names, phrase_ids, limit, self._cache)
+        where = self._cluster, self.names
+        if phrase_ids is None:
+            yield from mentions.all_by_phrase(*where, limit, self._cache)
+        else:
+            yield from mentions.mentions_of_phrases(*where, phrase_ids, limit, self._cache)
 
     def phrases(self, ids: Sequence[str]) -> list[PhraseRow]:
         found = by_id(self._cluster, self.names.phrases, ids)

@@ -1,4 +1,4 @@
-"""Sending, refreshing and reading rows: by id and as streams over a point in time; change marks; mentions."""
+"""Sending, refreshing and reading rows: by id and as streams over a point in time; change marks."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 from indexer.common import batches
-from indexer.engines.elastic import rows
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, require, send
 from indexer.engines.elastic.cluster import Cluster, explained
 from indexer.engines.elastic.indices import Names
-from indexer.engines.elastic.rows import Choice, Row, usable
+from indexer.engines.elastic.rows import Row, usable
 from indexer.engines.elastic.vector_cache import VectorCache
-from indexer.engines.elastic.vectors import vector_of
+from indexer.engines.elastic.vectors import vectors_of
 from indexer.errors import EngineUnavailable
 from indexer.records import MentionRow, Vector
 
 PAGE = 2_000
 IDS_AT_ONCE = 1_000
-DOCUMENTS_AT_ONCE = 256
-SLICE_ROWS = 50_000
-MAX_CHOICES = 20_000  # documents whose choices are remembered during a stream: about 100 MB
 MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 KEEP_ALIVE = "5m"  # of a point in time; every page renews it
+LONG = "12h"  # of the snapshot of marks, while all mentions are read
 VECTORS = ["vector", "centroid"]  # fields that are read only where they are requested
 
 
@@ -142,8 +139,8 @@ def vectors_by_id(cluster: Cluster, index: str, ids: Sequence[str]) -> dict[str,
             fields=[{"field": "vector"}],
             track_total_hits=False,
         )
-        for hit in answer["hits"]["hits"]:
-            vector = vector_of(hit)
+        hits = answer["hits"]["hits"]
+        for hit, vector in zip(hits, vectors_of(hits), strict=True):
             if vector is not None:
                 found[hit["_id"]] = vector
     return found
@@ -160,6 +157,7 @@ def stream(
     cache: VectorCache | None = None,
     guards: bool = False,
     page: int = PAGE,
+    keep_alive: str = KEEP_ALIVE,
 ) -> Generator[Row, None, None]:
     """Iterate over all hits in order, as of the beginning of the stream.
 
@@ -171,10 +169,11 @@ def stream(
         vectors: Read the vectors of the rows too; see `vector_of`.
         cache: Where to look for these vectors first.
         guards: Read the versions of the rows; see `guard_of`.
+        keep_alive: How long the server keeps the snapshot while the caller works on a page.
     """
 
     def snapshot() -> str:
-        return str(cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=KEEP_ALIVE)["id"])
+        return str(cluster.ask(cluster.client.open_point_in_time, index=index, keep_alive=keep_alive)["id"])
 
     cached = cache if vectors and cache and not cache.is_empty() else None
 
@@ -185,7 +184,7 @@ def stream(
             size=page,
             sort=[{name: "desc" if name == "_score" else "asc"} for name in sort],
             search_after=last,
-            pit={"id": opened, "keep_alive": KEEP_ALIVE},
+            pit={"id": opened, "keep_alive": keep_alive},
             source=_source(fields, served),
             fields=[{"field": "vector"}] if served else None,
             seq_no_primary_term=guards,
@@ -276,8 +275,9 @@ class ChangeMarks:
         everything: dict[str, Any] = {"match_all": {}}
         self._fresh.refresh_all(self._names.changes)  # a mark in another version than the last would stay
         hits = stream(
-            self._cluster, self._names.changes, everything, sort=["phrase_id"], fields=[], guards=True
-        )
+            self._cluster, self._names.changes, everything, sort=["phrase_id"], fields=[], guards=True,
+            keep_alive=LONG,
+        )  # fmt: skip
         with closing(hits):
             mark = next(hits, None)
             for group in groups:
@@ -305,85 +305,3 @@ class ChangeMarks:
         self._noted |= marks
         for phrase in list(islice(self._noted, max(0, len(self._noted) - MAX_NOTED))):
             self._noted.pop(phrase, None)
-
-
-# -- mentions ------------------------------------------------------------------------------------------------
-
-
-def mentions_of_documents(
-    cluster: Cluster, names: Names, ids: Sequence[str], cache: VectorCache | None
-) -> list[MentionRow]:
-    """Return mention rows by document in the order given, then by score."""
-    found: dict[str, list[MentionRow]] = {}
-    for some in batches(rows.usable(ids), DOCUMENTS_AT_ONCE):
-        query = {"terms": {"document_id": some}}
-        order = ["document_id", "phrase_id"]
-        hits = stream(cluster, names.mentions, query, sort=order, vectors=True, cache=cache)
-        for row in join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)):
-            found.setdefault(row.document_id, []).append(row)
-    for group in found.values():
-        group.sort(key=lambda row: (-row.score, row.phrase_id))
-    return [row for id_ in ids for row in found.get(id_, [])]
-
-
-def mentions_by_phrase(
-    cluster: Cluster, names: Names, ids: Sequence[str] | None, limit: int, cache: VectorCache | None
-) -> Iterator[list[MentionRow]]:
-    """Iterate over groups by phrase id (all with None); at most `limit` rows of each carry their vector."""
-    order = ["phrase_id", "chance", "document_id"]
-    queries = slices_of_phrases(cluster, names) if ids is None else [{"terms": {"phrase_id": list(ids)}}]
-    for query in queries:
-        hits = stream(cluster, names.mentions, query, sort=order, vectors=True, cache=cache)
-        found = join_mentions(cluster, names, _limited(hits, limit))
-        for _, group in groupby(found, key=lambda row: row.phrase_id):
-            yield list(group)
-
-
-def slices_of_phrases(cluster: Cluster, names: Names) -> list[dict[str, Any]]:
-    """Return queries that together match each mention once, in ascending order of phrase ids.
-
-    For each page the server looks at all rows that the query matches: without slices, the time to read all pages would
-    grow with the square of their number. The ids are hexadecimal hashes, so that slices have equal sizes; ids of
-    another kind are in slices too, of any size.
-    """
-    rows_ = int(cluster.ask(cluster.client.count, index=names.mentions)["count"])
-    digits = 0
-    while rows_ > SLICE_ROWS * 16**digits:
-        digits += 1
-    edges = [f"{number:0{digits}x}" for number in range(1, 16**digits)]
-    return [
-        {"range": {"phrase_id": {"gte": low, "lt": high}}}
-        for low, high in zip([None, *edges], [*edges, None], strict=True)
-    ]
-
-
-def _limited(hits: Iterable[Row], limit: int) -> Iterator[tuple[Row, Vector | None]]:
-    """Iterate over hits with vectors, for the first `limit` of each phrase only."""
-    last, count = None, 0
-    for hit in hits:
-        phrase = hit["_source"]["phrase_id"]
-        count = count + 1 if phrase == last else 1
-        last = phrase
-        yield hit, vector_of(hit) if count <= limit else None
-
-
-def join_mentions(
-    cluster: Cluster, names: Names, hits: Iterable[tuple[Row, Vector | None]]
-) -> Iterator[MentionRow]:
-    """Iterate over the rows of mentions that their documents name."""
-    choices: dict[str, Choice] = {}
-    for some in batches(hits, PAGE):
-        if len(choices) > MAX_CHOICES:
-            choices.clear()
-        documents = {hit["_source"]["document_id"] for hit, _ in some}
-        choices |= _choices(cluster, names, sorted(documents - choices.keys()))
-        for hit, vector in some:
-            row = hit["_source"]
-            choice = choices.get(row["document_id"])
-            if choice and row["phrase_id"] in choice.topics:
-                yield rows.to_mention(row, choice, vector)
-
-
-def _choices(cluster: Cluster, names: Names, documents: Sequence[str]) -> dict[str, Choice]:
-    found = by_id(cluster, names.documents, documents, rows.JOINED_FIELDS)
-    return {id_: rows.to_choice(row) for id_, row in found.items()}

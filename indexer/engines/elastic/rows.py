@@ -11,12 +11,10 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
-
 from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY
 from indexer.engines.elastic.opensearch import PLAIN_NAMES, FieldNames
 from indexer.engines.elastic.vector_cache import key_of
-from indexer.engines.elastic.vectors import VectorField, of_vector
+from indexer.engines.elastic.vectors import NO_VECTOR, VectorField, of_vector
 from indexer.engines.values import (
     Value,
     bindable,
@@ -46,7 +44,6 @@ Row = dict[str, Any]
 
 MAX_ID_LENGTH = 512  # bytes; the server takes no more
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
-_NO_VECTOR = np.empty(0, np.float32)
 
 
 # -- documents -----------------------------------------------------------------------------------------------
@@ -85,7 +82,7 @@ def to_stored(row: Mapping[str, Any], vector: Vector | None) -> StoredDocument:
     return StoredDocument(
         to_document(row),
         tuple(
-            Keyphrase(k["phrase_id"], k["text"], k["score"], _places(k["places"]))
+            Keyphrase(k["phrase_id"], k["text"], k["score"], to_places(k["places"]))
             for k in row.get("keyphrase_rows", ())
         ),
         tuple(TopicWeight(t["topic"], t["weight"]) for t in row.get("topic_weights", ())),
@@ -271,9 +268,9 @@ def to_mention(row: Mapping[str, Any], choice: Choice, vector: Vector | None) ->
         phrase=row["phrase"],
         surface=row["surface"],
         score=row["score"],
-        places=_places(row["places"]),
+        places=to_places(row["places"]),
         sentence=choice.sentence(row["sentence"]),
-        vector=_NO_VECTOR if vector is None else vector,
+        vector=NO_VECTOR if vector is None else vector,
         topic=choice.topics[row["phrase_id"]],
         keyphrase=row["phrase_id"] in choice.keyphrases,
     )
@@ -331,7 +328,7 @@ def _flat(places: Sequence[Place]) -> list[list[Any]]:
     return [[place.field, place.start, place.end] for place in places]
 
 
-def _places(rows: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
+def to_places(rows: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
     return tuple(Place(*row) for row in rows)
 
 

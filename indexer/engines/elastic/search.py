@@ -30,7 +30,8 @@ from indexer.engines.base import (
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.indices import IndexState, Names
-from indexer.engines.elastic.reading import PAGE, VECTORS, join_mentions, stream
+from indexer.engines.elastic.mentions import joined
+from indexer.engines.elastic.reading import PAGE, VECTORS, stream
 from indexer.engines.elastic.rows import Row
 from indexer.engines.elastic.vectors import VectorField, bad_vector, vector_of
 from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
@@ -278,7 +279,10 @@ def nearest_mentions(
         conditions = [*conditions, {"terms": {"document_id": ids}}]
     hits = near_rows(cluster, names.mentions, vector, limit, conditions, state)
     scores = {(hit["_source"]["document_id"], hit["_source"]["phrase_id"]): cosine(hit) for hit in hits}
-    found = list(join_mentions(cluster, names, ((hit, vector_of(hit)) for hit in hits)))
+    found = [
+        rows.to_mention(hit["_source"], choice, vector_of(hit))
+        for hit, choice in joined(cluster, names, hits)
+    ]
     ranked = [(row, scores[row.document_id, row.phrase_id]) for row in found]
     return sorted(ranked, key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id))
 

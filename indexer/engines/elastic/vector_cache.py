@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 from indexer.log import get_logger
 
 KEY_BYTES = 8
-LIMIT_BYTES = 1_000_000_000  # of all files: the vectors of some 100,000 abstracts; the oldest files go first
+# Of all files, the oldest of which go first: the vectors of some million abstracts, and a share of the free disk.
+LIMIT_BYTES, FREE_SHARE = 10_000_000_000, 0.25
 MOST_FILES = 64
 LONG_S, REST = (
     0.05,
@@ -38,6 +40,13 @@ Bytes = NDArray[np.int8]
 def key_of(vector: bytes) -> str:
     """Return the hash that names a vector."""
     return blake2b(vector, digest_size=KEY_BYTES).hexdigest()
+
+
+def allowed(folder: Path) -> int:
+    """Return how many bytes the files in a folder may have."""
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    used = sum(path.stat().st_size for path in there.glob("*.vectors")) if there == folder else 0
+    return min(LIMIT_BYTES, int(FREE_SHARE * (shutil.disk_usage(there).free + used)))
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,12 @@ class VectorCache:
     Args:
         folder: Of the files; created when something is written.
         dims: Length of the vectors.
-        limit: Bytes of all files.
+        limit: Bytes of all files; None: what the disk allows.
     """
 
-    def __init__(self, folder: Path, dims: int, *, limit: int = LIMIT_BYTES) -> None:
-        self._folder = folder
-        self._limit = limit
+    def __init__(self, folder: Path, dims: int, *, limit: int | None = None) -> None:
+        self.folder = folder
+        self._limit = limit or allowed(folder)
         self._record = np.dtype([("key", f"V{KEY_BYTES}"), ("vector", np.int8, (dims,))])
         self._suffix = f"-{dims}.vectors"
         self._own = self._new_file()
@@ -110,7 +119,7 @@ class VectorCache:
         data = b"".join(bytes.fromhex(key) + vector for key, vector in vectors.items())
         try:
             with self._writing:
-                self._folder.mkdir(parents=True, exist_ok=True)
+                self.folder.mkdir(parents=True, exist_ok=True)
                 with self._own.open("ab") as file:
                     file.write(data)
                     if file.tell() > self._limit // PARTS:
@@ -150,12 +159,12 @@ class VectorCache:
         return True
 
     def _new_file(self) -> Path:
-        return self._folder / f"{os.getpid()}-{secrets.token_hex(4)}{self._suffix}"
+        return self.folder / f"{os.getpid()}-{secrets.token_hex(4)}{self._suffix}"
 
     def _files(self) -> list[tuple[Path, int]]:
         """Return the files of vectors of this length and their sizes, oldest first."""
         found = []
-        for path in self._folder.glob(f"*{self._suffix}"):
+        for path in self.folder.glob(f"*{self._suffix}"):
             with suppress(OSError):
                 state = path.stat()
                 found.append((state.st_mtime, path, state.st_size))

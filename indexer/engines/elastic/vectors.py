@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.common import Floats
 from indexer.records import Vector
 
 DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
 LARGEST = 127  # of a byte; -128 is not used, so that a vector and its opposite have opposite bytes
 CANDIDATES = 200  # minimum candidates of a vector search per shard
 # Candidates of a float field that are scored again in full precision, relative to the limit; bytes are all there is.
+NO_VECTOR = np.empty(0, np.float32)
 OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
 
 
@@ -45,6 +47,11 @@ class VectorField:
     def stored(self, vector: Vector) -> str | list[float] | list[int]:
         """Return a float32 vector as the body of a row has it."""
         return quantized(vector).tobytes().hex() if self.element == "byte" else of_vector(vector)
+
+    def as_stored(self, vectors: Floats) -> Floats:
+        """Return vectors [n, dims] as reading them from the index does."""
+        stored = [quantized(v) if self.element == "byte" else of_vector(v) for v in vectors]
+        return np.stack([vector for vector in to_vectors(stored) if vector is not None])
 
     def search(self, vector: Vector, limit: int, most: int, conditions: Sequence[Any]) -> dict[str, Any]:
         """Return the part of a search for the `limit` nearest rows under conditions.
@@ -86,21 +93,32 @@ def of_vector(vector: Vector) -> list[float]:
     return rounded
 
 
-def to_vector(numbers: Sequence[float] | NDArray[np.int8]) -> Vector:
-    """Return a stored vector, scaled to unit length again: float32 [dims]."""
-    vector: NDArray[np.float64] = np.asarray(numbers, np.float64)
-    length = float(np.linalg.norm(vector))
-    return np.asarray(vector / (length or 1.0), np.float32)
+def to_vectors(stored: Sequence[Sequence[float] | NDArray[np.int8] | None]) -> list[Vector | None]:
+    """Return stored vectors, scaled to unit length again: float32 [dims] each; None stays None."""
+    known = [numbers for numbers in stored if numbers is not None]
+    if not known:
+        return [None] * len(stored)
+    matrix: NDArray[np.float64] = np.asarray(known, np.float64)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scaled = iter((matrix / np.where(lengths, lengths, 1.0)).astype(np.float32))
+    return [None if numbers is None else next(scaled) for numbers in stored]
 
 
-def vector_of(hit: Mapping[str, Any], field: str = "vector") -> Vector | None:
-    """Return the vector of a hit that was requested by field name and in ``_source``.
+def vectors_of(hits: Sequence[Mapping[str, Any]], field: str = "vector") -> list[Vector | None]:
+    """Return the vectors of hits that were requested by field name and in ``_source``.
 
     Servers from 9.2 on answer by field name only; 8.19 has bytes in ``_source`` only.
     """
+    return to_vectors([_stored(hit, field) for hit in hits])
+
+
+def vector_of(hit: Mapping[str, Any], field: str = "vector") -> Vector | None:
+    """Return the vector of one hit; see `vectors_of`."""
+    return vectors_of([hit], field)[0]
+
+
+def _stored(hit: Mapping[str, Any], field: str) -> Sequence[float] | NDArray[np.int8] | None:
     found = hit.get("fields", {}).get(field)
     if found is None:
         found = hit.get("_source", {}).get(field)
-    if isinstance(found, str):
-        found = np.frombuffer(bytes.fromhex(found), np.int8)
-    return None if found is None else to_vector(found)
+    return np.frombuffer(bytes.fromhex(found), np.int8) if isinstance(found, str) else found

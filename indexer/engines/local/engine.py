@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from itertools import islice
 from pathlib import Path
 
-from indexer.common import batches
+from indexer.common import Floats, batches
 from indexer.engines.base import (
     Counted,
     EngineInfo,
@@ -28,11 +28,12 @@ from indexer.engines.local.connections import Connection, Connections, translate
 from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
 from indexer.engines.local.search import highlights
-from indexer.engines.local.vectors import Vectors, from_half, missing
+from indexer.engines.local.vectors import Vectors, from_half, missing, to_half
 from indexer.records import (
     Document,
     MentionRow,
     MinedDocument,
+    Outline,
     PhraseRow,
     Refinement,
     StoredDocument,
@@ -237,6 +238,13 @@ class LocalEngine:
                 found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
             )
         return [stored[id_] for id_ in ids if id_ in stored]
+
+    def outlines(self, ids: Sequence[str]) -> list[Outline]:
+        with self._reading() as connection:
+            return phrase_rows.outlines(connection, ids)
+
+    def as_stored(self, vectors: Floats) -> Floats:
+        return from_half(to_half(vectors))
 
     def document_ids(self) -> Iterator[str]:
         last = ""

@@ -26,7 +26,7 @@ from indexer.engines.local.schema import (
 from indexer.engines.local.vectors import Vectors, bad_vector, from_half
 from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
-from indexer.records import MentionRow, PhraseRow, Place, Topic
+from indexer.records import MentionRow, Outline, PhraseRow, Place, Topic
 
 _PAGE = 1_000
 _FIELDS = ("title", "text")
@@ -327,6 +327,26 @@ def mentions_of_documents(
         ).fetchall()
         if found:
             yield to_mentions(found, from_half(rows[[record[-1] + record[0] for record in found]]))
+
+
+def outlines(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Outline]:
+    """Return the phrases and topics of those documents that are mined."""
+    docs = json_array(doc_numbers(connection, ids).values())
+    phrases: dict[int, list[str]] = {}
+    for doc, id_ in connection.execute(
+        f"SELECT g.doc, n.id FROM (SELECT value AS wanted FROM json_each(?)) CROSS JOIN mined g ON g.doc = wanted "
+        f"JOIN mentions m ON m.mention BETWEEN g.doc << {MENTION_BITS} AND g.doc << {MENTION_BITS} | {MAX_MENTIONS} "
+        "JOIN names n ON n.code = m.phrase",
+        (docs,),
+    ):
+        phrases.setdefault(doc, []).append(id_)
+    mined = connection.execute(
+        "SELECT doc, topics FROM mined WHERE doc IN (SELECT value FROM json_each(?))", (docs,)
+    )
+    return [
+        Outline(tuple(phrases.get(doc, ())), tuple(id_ for id_, _ in json.loads(topics)))
+        for doc, topics in mined
+    ]
 
 
 def mentions_by_slot(

@@ -472,7 +472,7 @@ def test_phrases_are_streamed_in_slices_whatever_their_ids(url, monkeypatch):
         whole = [(row.phrase_id, row.document_id) for group in engine.mentions_by_phrase() for row in group]
         assert len(whole) == 14
         for rows_at_once in (1, 7):  # 256 and 16 slices
-            monkeypatch.setattr("indexer.engines.elastic.reading.SLICE_ROWS", rows_at_once)
+            monkeypatch.setattr("indexer.engines.elastic.mentions.SLICE_ROWS", rows_at_once)
             groups = list(engine.mentions_by_phrase())
             assert [(row.phrase_id, row.document_id) for group in groups for row in group] == whole
             assert all(len(group) == 2 for group in groups)

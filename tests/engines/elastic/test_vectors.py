@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from contract_rows import axis, between
 
-from indexer.engines.elastic.vectors import VectorField, bad_vector, quantized, to_vector, vector_of
+from indexer.engines.elastic.vectors import VectorField, bad_vector, quantized, to_vectors, vector_of
 
 BYTES, NUMBERS = VectorField("byte", "flat"), VectorField("float", "int8_hnsw")
 
@@ -30,7 +30,7 @@ def test_they_come_back_as_long_as_one_from_a_field_and_from_the_source(hit):
 def test_random_vectors_keep_their_cosines():
     vectors = np.random.default_rng(2).standard_normal((200, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    back = np.stack([to_vector(quantized(vector)) for vector in vectors])
+    back = np.stack(to_vectors([quantized(vector) for vector in vectors]))
     assert np.abs(back @ back.T - vectors @ vectors.T).max() < 3e-3
 
 
@@ -38,7 +38,7 @@ def test_numbers_are_written_with_seven_digits_and_come_back_as_long_as_one():
     vector = between(0, 1, 30)
     numbers = NUMBERS.stored(vector)
     assert numbers[:3] == [0.8660254, 0.5, 0.0]
-    back = to_vector([2 * number for number in numbers])
+    back = to_vectors([[2 * number for number in numbers]])[0]
     assert back.dtype == np.float32
     np.testing.assert_allclose(back, vector, atol=1e-7)
 
