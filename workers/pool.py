@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from time import sleep
 
 from indexer.catalog import Catalog
 from indexer.errors import InputError
 from indexer.log import get_logger
 from indexer.pipeline.run import MAX_PROBLEMS, RunReport
-from indexer.pipeline.steps import shown
+from indexer.pipeline.steps import CHUNK, shown
 from indexer.protocols import Progress
 from indexer.settings import Settings
-from workers.messages import Sender, feed
+from workers.messages import Sender, feed, messages
 from workers.retry import retry_until_available
 
 POLL_INTERVAL_S = 0.25
@@ -34,22 +35,38 @@ class CeleryWorkerPool:
         self._catalog = catalog
         self._sender = Sender(settings)
         self._sender.check()
+        self._first: set[str] = set()
 
-    def begin(self, report: RunReport) -> None:
-        """Send the first batches, without waiting for the next maintenance."""
+    def begin(self, report: RunReport, first: Sequence[str]) -> None:
+        """Send the first batches, without waiting for the next maintenance.
+
+        Args:
+            first: Documents to be mined before the others.
+        """
+        self._first = set(first)
+        made = self._catalog.create_batches_of(report.run, first, CHUNK)
+        self._sender.send(self._catalog, messages("prepare", self._settings.collection, made))
         self._feed(report.run)
         report.left_to_workers = self._stored()
 
-    def wait(self, report: RunReport, progress: Progress) -> None:
+    def wait(
+        self, report: RunReport, progress: Progress, after_first: Callable[[], None] | None = None
+    ) -> None:
         """Feed the workers until every document of the run is done, and add their counts to the report.
 
         When this process dies, a maintenance worker finishes the run.
+
+        Args:
+            after_first: Called when the first documents are mined; the workers continue with the others.
         """
         pending = retry_until_available(self._stored)
         swept = last_seen = time.monotonic()
         warned = False
         while True:
             retry_until_available(lambda: self._feed(report.run))
+            if after_first and self._first and not retry_until_available(self._waits_for_first):
+                self._first = set()
+                after_first()
             if time.monotonic() - swept > SWEEP_INTERVAL_S:
                 retry_until_available(lambda: self._sender.sweep(self._catalog))
                 swept = time.monotonic()
@@ -72,6 +89,9 @@ class CeleryWorkerPool:
     def _feed(self, run: str) -> None:
         settings = self._settings
         feed(self._catalog, self._sender, run, settings.collection, settings.batches_ahead)
+
+    def _waits_for_first(self) -> bool:
+        return not self._first.isdisjoint(self._catalog.batched_ids(self._settings.collection))
 
     def _stored(self) -> int:
         return self._catalog.count(self._settings.collection)["stored"]

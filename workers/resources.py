@@ -13,6 +13,7 @@ from indexer.keyphrases.ranker import Ranker
 from indexer.protocols import Encoder
 from indexer.records import Document, Prepared
 from indexer.settings import Settings
+from indexer.topics.fits import NamedFit, saved_fit
 from workers.queues import Queue
 
 
@@ -30,6 +31,7 @@ class Resources:
         self._only_tags = queue == "prepare"
         self._engines: dict[tuple[str, str], Engine] = {}
         self._encoder: tuple[str, Encoder] | None = None
+        self._fit: tuple[str, NamedFit] | None = None
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -68,6 +70,12 @@ class Resources:
             )
             self._encoder = bundle, loaded
         return self._encoder[1]
+
+    def fit(self, collection: str, run: str) -> NamedFit:
+        """The fit of topics that a run made; only the last one is kept."""
+        if self._fit is None or (self._fit[0], self._fit[1].run) != (collection, run):
+            self._fit = collection, saved_fit(self.catalog, collection, run)
+        return self._fit[1]
 
     def ranker(self, bundle: str) -> Ranker | None:
         """The keyphrase ranker of a bundle; no encoder is loaded for it."""

@@ -18,6 +18,7 @@ from indexer.catalog.entries import BatchState, BundleCandidate
 from indexer.errors import CatalogError, IndexerError, InputError
 from indexer.log import get_logger
 from indexer.pipeline import metrics
+from indexer.pipeline.assign import Assigner
 from indexer.pipeline.run import failures_of
 from indexer.pipeline.steps import encode_chunk, load, mined, write_chunk
 from indexer.records import Document, Mention, Prepared, Sentence
@@ -91,6 +92,12 @@ def _encode(resources: Resources, claim: Claim) -> list[Message]:
     rows = [
         mined(d, e, chunk.bundle, claim.run, options["keyphrases"], chunk.ranker) for d, e in chunk.encoded
     ]
+    fit = options.get("topic_fit", "")
+    if fit:
+        named = retry_until_available(lambda: resources.fit(claim.collection, fit))
+        assigner = Assigner(named, claim.run, options["keyphrases"], ranked=chunk.ranker is not None)
+        texts = {document.id: document for document in same}
+        rows = [assigner.final(row, texts[row.id], engine) for row in rows]
     written = write_chunk(engine, rows, same)
     outcome = BatchOutcome(
         hashes=written.hashes,
@@ -98,6 +105,7 @@ def _encode(resources: Resources, claim: Claim) -> list[Message]:
         changed=sorted([*changed, *written.changed]),
         missing=sorted([*missing, *written.missing]),
         failures=[*failures_of("encode", chunk.not_encoded), *failures_of("write", written.refused)],
+        topic_fit=fit,
     )
     again = retry_until_available(lambda: resources.catalog.finish_batch(claim, outcome))
     if again is None:

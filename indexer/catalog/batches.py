@@ -41,6 +41,7 @@ from indexer.catalog.tables import BatchRow as B
 from indexer.catalog.tables import DeadLetterRow as L
 from indexer.catalog.tables import DocumentRow as D
 from indexer.catalog.tables import RunRow as R
+from indexer.common import batches as chunks
 from indexer.log import get_logger
 
 
@@ -101,6 +102,7 @@ class BatchOutcome:
         changed: Documents to mine again, because their text has changed.
         missing: Documents that the engine does not have.
         failures: To be dead-lettered.
+        topic_fit: Run of the fit that the mined documents have their topics from.
     """
 
     hashes: Mapping[str, str]
@@ -108,6 +110,7 @@ class BatchOutcome:
     changed: Sequence[str] = ()
     missing: Sequence[str] = ()
     failures: Sequence[Failure] = ()
+    topic_fit: str = ""
 
 
 class Batches(Ledger, Runs, DeadLetters):
@@ -136,9 +139,25 @@ class Batches(Ledger, Runs, DeadLetters):
             ids = [id_ for (id_,) in connection.execute(query) if id_ not in taken][: room * size]
             if ids:
                 connection.execute(update(R).where(R.id == run).values(cut_to=ids[-1]))
-            return self._add(
-                connection, row.collection, run, [ids[at : at + size] for at in range(0, len(ids), size)]
-            )
+            return self._add(connection, row.collection, run, chunks(ids, size))
+
+    def create_batches_of(self, run: str, ids: Sequence[str], size: int) -> list[str]:
+        """Create batches of these documents of a run, before those that `create_batches` makes of the others.
+
+        Returns:
+            Ids of the new batches.
+        """
+        with self._writing() as connection:
+            row = connection.execute(select(R.collection).where(R.id == run).with_for_update()).one()
+            taken = self._batched_ids(connection, row.collection)
+            query = _unbatched(row.collection, "").where(D.id.in_(ids)).order_by(D.id)
+            free = [id_ for (id_,) in connection.execute(query) if id_ not in taken]
+            return self._add(connection, row.collection, run, chunks(free, size))
+
+    def batched_ids(self, collection: str) -> set[str]:
+        """Return the documents that are in a batch now."""
+        with self._reading() as connection:
+            return self._batched_ids(connection, collection)
 
     def _batched_ids(self, connection: Connection, collection: str) -> set[str]:
         rows = connection.execute(select(B.ids).where(B.collection == collection))
@@ -269,7 +288,7 @@ class Batches(Ledger, Runs, DeadLetters):
         pairs = sorted(outcome.hashes.items())
         mined = ours.where(tuple_(D.id, D.content_hash).in_(pairs))
         done = connection.execute(
-            mined.values(state="mined", bundle=outcome.bundle, updated_at=now())
+            mined.values(state="mined", bundle=outcome.bundle, topic_fit=outcome.topic_fit, updated_at=now())
         ).rowcount
         if outcome.changed:
             again = ours.where(D.id.in_(outcome.changed))

@@ -82,6 +82,12 @@ class Runs(Locks):
             values = {"pid": 0, "host": "", "boot": "", "birth": "", "lock_token": "", "counts": dict(counts)}
             connection.execute(update(R).where(R.id == id).values(values))
 
+    def add_options(self, id: str, more: Mapping[str, Any]) -> None:
+        """Add to the options of a run that has begun."""
+        with self._writing() as connection:
+            options = connection.scalar(select(R.options).where(R.id == id).with_for_update())
+            connection.execute(update(R).where(R.id == id).values(options={**(options or {}), **more}))
+
     def finish_run(self, id: str, state: RunState, counts: Mapping[str, Any], error: str = "") -> None:
         """Record how a run ended.
 

@@ -294,28 +294,39 @@ class Pipeline:
                 except the sample that topics are fitted to, if there are none; it is mined first. None: no document
                 gets topics.
         """
-        pending = list(self.catalog.ids(self.collection, state="stored"))
+        sample, others = self.mining_order()
+        pending = len(sample) + len(others)
         if not pending:
             return
-        first: set[str] = set()
-        if request and not self.catalog.live_fit(self.collection):
-            first = set(sample_ids(self.catalog, self.collection))
-        ids = [[id_ for id_ in pending if id_ in first], [id_ for id_ in pending if id_ not in first]]
-        done = 0
-        self._progress("mine", 0, len(pending))
-        with closing(self._encoded_chunks(report, ids, len(pending))) as chunks:
+        first, done = set(sample), 0
+        self._progress("mine", 0, pending)
+        with closing(self._encoded_chunks(report, (sample, others), pending)) as chunks:
             for chunk in chunks:
                 if request and chunk.documents[0].id not in first:
-                    self._begin(report, request, refit)
+                    self.begin(report, request, refit=refit)
                     request = None
                 self._write_chunk(chunk, report)
                 done += len(chunk.documents)
-                self._progress("mine", done, len(pending))
+                self._progress("mine", done, pending)
 
-    def _begin(self, report: RunReport, request: TopicRequest, refit: bool) -> None:
+    def mining_order(self) -> tuple[list[str], list[str]]:
+        """Ids of the stored documents: of the sample that topics are fitted to, if there are none, and of the others."""
+        pending = list(self.catalog.ids(self.collection, state="stored"))
+        if self.catalog.live_fit(self.collection):
+            return [], pending
+        sample = set(sample_ids(self.catalog, self.collection))
+        return [id_ for id_ in pending if id_ in sample], [id_ for id_ in pending if id_ not in sample]
+
+    def begin(self, report: RunReport, request: TopicRequest, *, refit: bool) -> str:
+        """Prepare to write further documents with their topics; fits topics to the mined sample, if there are none.
+
+        Returns:
+            The run of the fit that assigns them; empty where `finish` must.
+        """
         self.engine.catch_up()
         self._finisher = self._new_finisher(report)
         self._assigner = self._finisher.begin(report.timed, request, refit=refit)
+        return self._assigner.named.run if self._assigner else ""
 
     def _encoded_chunks(
         self, report: RunReport, ids: Sequence[Sequence[str]], pending: int

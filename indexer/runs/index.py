@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,9 +66,11 @@ COUNTS = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "
 class WorkerPool(Protocol):
     """Workers that mine instead of this process; see `workers.pool`."""
 
-    def begin(self, report: RunReport) -> None: ...
+    def begin(self, report: RunReport, first: Sequence[str]) -> None: ...
 
-    def wait(self, report: RunReport, progress: Progress) -> None: ...
+    def wait(
+        self, report: RunReport, progress: Progress, after_first: Callable[[], None] | None = None
+    ) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -247,10 +249,20 @@ class SourceRun:
         self, pool: WorkerPool, requested: RunOptions, report: RunReport, progress: Progress | None
     ) -> None:
         """Let workers mine; with a progress callback, wait for them and finish the run."""
-        pool.begin(report)
+        sample, others = self._pipeline.mining_order()
+        request = TopicRequest.read(requested.topics)
+
+        def assign() -> None:
+            """Have workers write further documents with their topics."""
+            if fit := self._pipeline.begin(report, request, refit=requested.refit):
+                self._catalog.add_options(report.run, {"topic_fit": fit})
+
+        if others and not sample:
+            assign()
+        pool.begin(report, sample if others else [])
         if progress is not None:
             with report.timed("workers"):
-                pool.wait(report, progress)
+                pool.wait(report, progress, assign if others else None)
             self._finish(requested, report)
 
     def _finish(self, requested: RunOptions, report: RunReport) -> None:

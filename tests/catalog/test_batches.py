@@ -198,3 +198,14 @@ def test_of_many_that_claim_at_once_each_batch_goes_to_one(url: str, catalog: Ca
     assert catalog.count("main") == {"stored": 0, "mined": 200, "done": 0}
     assert catalog.run(run).counts["mined"] == 200
     assert catalog.is_complete(run)
+
+
+def test_given_documents_are_batched_before_the_others_and_each_once(catalog: Catalog) -> None:
+    run = started(catalog, 6)
+    catalog.dead_letter("main", [Failure("a.jsonl:2", "encode", "it kills", "d005")])
+    first = catalog.create_batches_of(run, ["d004", "d002", "d001", "d005", "d009"], 2)
+    assert [claimed(catalog, id_).ids for id_ in first] == [("d001", "d002"), ("d004",)]
+    assert catalog.batched_ids("main") == {"d001", "d002", "d004"}
+    assert catalog.create_batches_of(run, ["d001", "d002"], 2) == []
+    (rest,) = catalog.create_batches(run, 9, max_open=9)
+    assert claimed(catalog, rest).ids == ("d000", "d003")

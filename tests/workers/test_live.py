@@ -25,11 +25,13 @@ from services.ports import free_port, wait_until
 from workers_site import PATIENCE, Site, articles, written
 
 from indexer.collection import Collection
+from indexer.engines.elastic import ElasticEngine
 
 pytestmark = needs("elasticsearch-8.19")
 
 ALL = ("prepare", "encode", "maintain")
 NUMBERS = count(1)
+SAMPLE = 40  # documents that topics are fitted to
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,7 @@ def site(
     monkeypatch.setattr("workers.messages.CHUNK", 8)
     monkeypatch.setattr("workers.messages.UNDERWAY", 1.0)
     monkeypatch.setattr("workers.pool.SWEEP_INTERVAL_S", 0.5)
+    monkeypatch.setattr("indexer.pipeline.topic_fit.SAMPLE_DOCUMENTS", SAMPLE)
     name = f"workers-{next(NUMBERS)}-{os.getpid()}"
     url = elasticsearch("8.19")
     yield Site(
@@ -89,6 +92,32 @@ def test_documents_go_the_whole_way_through_several_workers(site: Site, tmp_path
     site.check(documents)
     with site.opened() as collection:
         assert [run.state for run in collection.catalog.runs(collection.name)] == ["finished"]
+
+
+def test_workers_write_further_documents_with_their_topics(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[str] = []  # documents that the command writes a second time, to give them topics
+    refine = ElasticEngine.refine
+    monkeypatch.setattr(
+        ElasticEngine, "refine", lambda engine, rows: again.extend(r.id for r in rows) or refine(engine, rows)
+    )
+    documents = articles(240)
+    with site.workers("prepare", "encode", seconds=0.1):
+        with site.indexing(written(tmp_path / "a.jsonl", documents)) as running:
+            report = running.result(PATIENCE)
+        assert (report.mined, report.new_fit) == (240, True)
+        assert SAMPLE <= len(again) < 240
+        again.clear()
+        more = [record | {"id": f"more-{record['id']}"} for record in articles(20)]
+        with site.opened() as collection:
+            collection.index([written(tmp_path / "b.jsonl", more)])
+        assert again == []
+    with site.opened() as collection:
+        twins = collection.engine.documents([record["id"] for record in more])
+        first = collection.engine.documents([record["id"] for record in documents[:20]])
+        assert [(d.topics, d.keyphrases) for d in twins] == [(d.topics, d.keyphrases) for d in first]
+        assert all(stored.topics for stored in twins)
 
 
 def test_one_address_shows_the_figures_of_all_processes(site: Site, tmp_path: Path) -> None:
