@@ -14,6 +14,7 @@ from indexer.records import Document
 MAX_PIECE_LENGTH = 20_000  # characters; bounds the memory of one forward pass of the tagger
 MAX_TITLE_LENGTH = 300  # a "title" beyond this is a text in the wrong field, and is split into sentences
 MAX_WORD_LENGTH = 80  # characters without a space or punctuation inside; beyond it is data, not language
+MAX_UNSPACED = 300  # characters without a space, with any signs inside; beyond it is data too
 WRAPPED_LINE = 40  # a line shorter than this was not wrapped by an editor: it ended
 
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n\s*")
@@ -40,7 +41,14 @@ _NOT_PROSE = re.compile(
 )
 _MARKUP = re.compile(r"\\(?!begin\b)[A-Za-z]|[<&]")
 _MAY_BE_NOT_PROSE = re.compile(r"[$\\@<`_]|://|www\.|doi:|&[a-z#]|/\w+/|\(\)")
-_LONG_WORD = re.compile(rf"[^\s.,;:!?()\[\]-]{{{MAX_WORD_LENGTH},}}")
+_LONG_WORD = re.compile(
+    rf"""
+    [^\s.,;:!?()\[\]-]{{{MAX_WORD_LENGTH},}}
+  # The time that the tokenizer takes grows with the square of the length. Languages without spaces are not tagged.
+  | [^\s\u0e00-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003ffff]{{{MAX_UNSPACED},}}
+    """,
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)

@@ -76,3 +76,16 @@ def test_pieces_keep_every_word_in_order_without_overlap(title, text):
         assert piece.start >= document.text_start or end <= len(document.title)
         position = end
     assert not document.content[position:].strip()
+
+
+@pytest.mark.parametrize("sign", ["(", "...", "'s", "a(", "—"])
+def test_a_long_run_without_a_space_is_hidden_from_the_tagger(sign):
+    run = sign * 400
+    (segment,) = segments(Document("a", f"The pump {run} heats."))
+    assert segment.text == f"The pump {'x' * len(run)} heats."
+    assert segment.hidden == ((9, 9 + len(run)),)
+
+
+def test_text_of_a_language_without_spaces_is_not_hidden():
+    text = "山川," * 200
+    assert [segment.hidden for segment in segments(Document("a", text))] == [()]
