@@ -25,13 +25,20 @@ def walk(source: Path) -> Iterator[File | InputError]:
             continue
         try:
             with os.scandir(path) as entries:
-                found = sorted((entry for entry in entries if _wanted(entry)), key=lambda entry: entry.name)
+                found = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             yield File(path, shown(path)).problem(f"the folder cannot be read: {error.strerror}.")
             continue
-        for entry in reversed(
-            found
-        ):  # a stack, not a recursion: folders may be nested deeper than Python's calls
+        wanted = []
+        for entry in found:
+            try:
+                if _wanted(entry):
+                    wanted.append(entry)
+            except OSError as error:  # a link to itself, or into a closed folder
+                problem = f"the link cannot be followed: {error.strerror}."
+                yield File(path / entry.name, shown(path / entry.name)).problem(problem)
+        # A stack, not a recursion: folders may be nested deeper than Python's calls.
+        for entry in reversed(wanted):
             is_folder = entry.is_dir(follow_symlinks=False)
             waiting.append((path / entry.name, f"{folder}/{entry.name}" if is_folder else folder, is_folder))
 

@@ -1,7 +1,11 @@
 import os
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from indexer.errors import InputError
 from indexer.readers import read
+from indexer.records import Document
 
 
 def write(folder, *names):
@@ -62,3 +66,42 @@ def test_an_odd_file_name_can_be_printed(folder):
     (document,) = read([folder])
     document.source.encode()
     assert document.meta["file"] == "bad\ufffd.txt"
+
+
+def test_a_link_that_leads_nowhere_hides_nothing_else(folder):
+    write(folder / "x", "a.txt", "c.txt")
+    (folder / "x" / "b.txt").symlink_to("b.txt")
+    first, second, third = sorted(read(["x"]), key=lambda item: isinstance(item, InputError))
+    assert [first.source, second.source] == ["x/a.txt", "x/c.txt"]
+    assert str(third) == "x/b.txt: the link cannot be followed: Too many levels of symbolic links."
+
+
+@contextmanager
+def as_another_user():
+    """Without the rights of root, who may look into every folder."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_link_into_a_closed_folder_hides_nothing_else():
+    with TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        write(root / "x", "a.txt")
+        write(root / "closed", "b.txt")
+        (root / "x" / "b.txt").symlink_to(root / "closed" / "b.txt")
+        (root / "closed").chmod(0)
+        try:
+            with as_another_user():
+                found = list(read([root / "x"]))
+        finally:
+            (root / "closed").chmod(0o755)
+    problem, document = sorted(found, key=lambda item: isinstance(item, Document))
+    assert document.text == "This is a.txt."
+    assert str(problem).endswith("x/b.txt: the link cannot be followed: Permission denied.")

@@ -119,9 +119,11 @@ class _Rows:
             return None
         row, line = found
         names = [clean(name).strip() for name in row]
-        for position, name in enumerate(names):
-            if name and name in names[:position]:
+        seen: set[str] = set()
+        for name in filter(None, names):
+            if name in seen:
                 raise self._file.problem(f'the column "{name[:80]}" is there twice.', line=line)
+            seen.add(name)
         return names, line
 
     def _problem(self, error: csv.Error, line: int) -> InputError:
