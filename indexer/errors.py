@@ -80,6 +80,10 @@ class QueryError(IndexerError):
     exit_code = 2
 
 
+class QueryTimeout(QueryError):
+    """A query takes longer than `search_timeout` allows."""
+
+
 class NotFound(IndexerError):
     """The document, topic, bundle or collection asked for is not there."""
 

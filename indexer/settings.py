@@ -158,6 +158,9 @@ class Settings(BaseSettings):
         "be a number of seconds, more than 0",
         gt=0,
     )
+    search_timeout: float = _setting(
+        20.0, "Seconds after which a query is stopped.", "be a number of seconds, more than 0", gt=0
+    )
     index_prefix: Annotated[str, _matching(r"[a-z0-9][a-z0-9_-]{0,63}")] = _setting(
         "indexer",
         "For a server: prefix of the names of all indices.",

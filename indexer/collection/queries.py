@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from indexer.collection.base import POLL_INTERVAL_S, OpenCollection, on_live_generation
 from indexer.engines.base import Filter
+from indexer.engines.deadline import deadline
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
 from indexer.pipeline.metrics import SEARCH_SECONDS
@@ -18,6 +20,7 @@ from indexer.protocols import Window
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
 from indexer.search.facets import open_facets
 from indexer.search.fields import FieldKinds, field_kinds
+from indexer.search.query import check_number
 from indexer.search.reasons import Reason, reasons
 from indexer.search.related import near_topics, similar_documents
 from indexer.search.results import Facet, Hit, Mode, SearchResults
@@ -55,18 +58,19 @@ class QueryMethods(OpenCollection):
         self.check_filters(filters, facets)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         start = time.perf_counter()
-        results = search(
-            self.engine,
-            encoder,
-            query,
-            mode=mode,
-            filters=self._resolved(filters),
-            facets=facets,
-            facet_size=facet_size,
-            limit=limit,
-            offset=offset,
-            absent=self.settings.absent_weight,
-        )
+        with self._limited():
+            results = search(
+                self.engine,
+                encoder,
+                query,
+                mode=mode,
+                filters=self._resolved(filters),
+                facets=facets,
+                facet_size=facet_size,
+                limit=limit,
+                offset=offset,
+                absent=self.settings.absent_weight,
+            )
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
         return results
 
@@ -98,16 +102,17 @@ class QueryMethods(OpenCollection):
         if not fields:
             return ()
         self.check_filters(filters, fields)
-        return open_facets(
-            self.engine,
-            query,
-            mode=mode,
-            filters=self._resolved(filters),
-            fields=fields,
-            size=size,
-            absent=self.settings.absent_weight,
-            found=found,
-        )
+        with self._limited():
+            return open_facets(
+                self.engine,
+                query,
+                mode=mode,
+                filters=self._resolved(filters),
+                fields=fields,
+                size=size,
+                absent=self.settings.absent_weight,
+                found=found,
+            )
 
     def timeline(
         self,
@@ -121,16 +126,20 @@ class QueryMethods(OpenCollection):
     ) -> Timeline | None:
         """How many documents that match there are in each year, month or day; None where a field has no dates."""
         self.check_filters(filters, [field])
-        return timeline(
-            self.engine,
-            query,
-            mode=mode,
-            filters=self._resolved(filters),
-            field=field,
-            absent=self.settings.absent_weight,
-            unit=unit,
-            found=found,
-        )
+        with self._limited():
+            return timeline(
+                self.engine,
+                query,
+                mode=mode,
+                filters=self._resolved(filters),
+                field=field,
+                absent=self.settings.absent_weight,
+                unit=unit,
+                found=found,
+            )
+
+    def _limited(self) -> AbstractContextManager[None]:
+        return deadline(self.settings.search_timeout)
 
     def field_kinds(self) -> FieldKinds:
         """The user's fields that suit filters, and the one with the date."""
@@ -142,6 +151,7 @@ class QueryMethods(OpenCollection):
         Raises:
             QueryError: There is one; the hint names the known fields.
         """
+        check_number(filters)
         self._check_fields([*(condition.field for condition in filters), *fields])
         check_dates(self.engine, filters)
 
@@ -180,7 +190,8 @@ class QueryMethods(OpenCollection):
         vector = None
         if results.mode != "words" and any(c.isalnum() for c in results.query):
             vector = self.encoder.encode_phrases([results.query])[0]
-        return reasons(self.engine, results, vector)
+        with self._limited():
+            return reasons(self.engine, results, vector)
 
     # -- phrases --------------------------------------------------------------------------------------------
 
@@ -189,7 +200,9 @@ class QueryMethods(OpenCollection):
         """Phrases of the collection by similarity to a phrase without context, with the cosine."""
         if not any(c.isalnum() for c in phrase):
             raise QueryError(f"The phrase {phrase!r} has no letter or digit.")
-        return self.engine.nearest_phrases(self.encoder.encode_phrases([phrase])[0], limit=limit)
+        vector = self.encoder.encode_phrases([phrase])[0]
+        with self._limited():
+            return self.engine.nearest_phrases(vector, limit=limit)
 
     @on_live_generation
     def phrases_in(
@@ -212,7 +225,8 @@ class QueryMethods(OpenCollection):
         plain = IN_CONTEXT.sub(r"\1", text)
         encoding = self.encoder.encode([Window(plain, ((start, start + len(marked[0])),))])[0]
         chosen = tuple(self._resolved(filters))
-        return self.engine.nearest_mentions(encoding.mentions[0], limit=limit, filters=chosen)
+        with self._limited():
+            return self.engine.nearest_mentions(encoding.mentions[0], limit=limit, filters=chosen)
 
     # -- documents ------------------------------------------------------------------------------------------
 
@@ -246,7 +260,8 @@ class QueryMethods(OpenCollection):
             NotFound: There is no such document.
         """
         self.document(id_)
-        return similar_documents(self.engine, id_, limit)
+        with self._limited():
+            return similar_documents(self.engine, id_, limit)
 
     def documents(self) -> Iterator[StoredDocument]:
         """All documents, by id; for export."""
@@ -288,12 +303,14 @@ class QueryMethods(OpenCollection):
         """A topic by id or label, with its most typical documents and its history."""
         id_, *others = self._topic_ids(name)
         topics = {topic.id: topic for topic in self.engine.topics()}
-        leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
+        with self._limited():
+            leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
+            significant = self.engine.significant_keyphrases((Filter("topic", "=", id_),))
         return TopicDetails(
             topic=topics[id_],
             others=tuple(topics[other] for other in others),
             documents=tuple(self.engine.documents(leading.ids)),
-            significant_keyphrases=tuple(self.engine.significant_keyphrases((Filter("topic", "=", id_),))),
+            significant_keyphrases=tuple(significant),
             history=self.topic_history(id_),
         )
 
@@ -317,7 +334,8 @@ class QueryMethods(OpenCollection):
         if not field:
             return None
         self._check_fields([field])
-        return topic_trends(self.engine, field)
+        with self._limited():
+            return topic_trends(self.engine, field)
 
     def topic_history(self, name: str) -> TopicHistory:
         """The history of a topic, by id or label; also of a retired one, by its id.

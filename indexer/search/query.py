@@ -13,6 +13,9 @@ from indexer.records import MetaValue
 from indexer.text.languages import english
 
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
+MAX_QUERY = 2_000  # characters
+MAX_PREFIXES = 16  # each may stand for thousands of words
+MAX_CONDITIONS = 50
 STOP_WORDS = english("query_words")
 _PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
 _FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*)$", re.DOTALL)
@@ -24,8 +27,14 @@ def parse_words(query: str) -> WordQuery:
     Stop words are not required, unless there is nothing else.
 
     Raises:
-        QueryError: There is something, and no letter or digit in it; or OR joins only some of the words.
+        QueryError: There is something, and no letter or digit in it; OR joins only some of the words; or there are too
+            many of them.
     """
+    if len(query) > MAX_QUERY:
+        raise QueryError(
+            f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are read.",
+            hint="Search for its most telling words or sentences.",
+        )
     if query.strip() and not any(c.isalnum() for c in query):
         raise QueryError(
             f"The query {query!r} has no letter or digit.",
@@ -33,6 +42,8 @@ def parse_words(query: str) -> WordQuery:
         )
     pieces = [piece for piece in _typed(query) if piece is None or any(c.isalnum() for c in piece.text)]
     clauses = [piece for piece in pieces if piece is not None]
+    if sum(clause.kind == "prefix" for clause in clauses) > MAX_PREFIXES:
+        raise QueryError(f"More than {MAX_PREFIXES} words of the query end in *.")
     telling = [c for c in clauses if c.kind != "word" or c.negated or c.text.lower() not in STOP_WORDS]
     if any(not clause.negated for clause in telling):
         clauses = telling
@@ -100,6 +111,16 @@ def parse_filter(text: str) -> Filter:
         )
     operator: Operator = found["operator"]  # type: ignore[assignment]
     return Filter(found["field"], operator, _value(found["value"].strip()))
+
+
+def check_number(conditions: Sequence[object]) -> None:
+    """Refuse more conditions than are read.
+
+    Raises:
+        QueryError: There are more.
+    """
+    if len(conditions) > MAX_CONDITIONS:
+        raise QueryError(f"There are {len(conditions):,} conditions; at most {MAX_CONDITIONS} are read.")
 
 
 def _value(text: str) -> MetaValue:

@@ -14,21 +14,19 @@ from fastapi.routing import APIRoute
 from pydantic import StringConstraints
 
 from indexer.engines.base import Filter
-from indexer.errors import QueryError
-from indexer.search.query import parse_filter
+from indexer.search.query import MAX_CONDITIONS, MAX_QUERY, check_number, parse_filter
 from indexer.search.results import Mode
 from indexer.search.search import DEEPEST
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_CONDITIONS = 50
 MAX_COUNT = 100  # rows of a list
 
 Words = Annotated[
     str,
     Query(
-        max_length=2_000,
+        max_length=MAX_QUERY,
         description='Words, "exact phrases", begin* and -without; this OR that, NOT that (in capitals).',
     ),
 ]
@@ -49,8 +47,7 @@ async def _filters(
         list[Condition], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.")
     ] = [],  # noqa: B006
 ) -> list[Filter]:
-    if len(topic) + len(keyphrase) + len(where) > MAX_CONDITIONS:
-        raise QueryError(f"There are more than {MAX_CONDITIONS} conditions.")
+    check_number([*topic, *keyphrase, *where])
     return [
         *(Filter("topic", "=", one) for one in topic),
         *(Filter("keyphrase", "=", one) for one in keyphrase),

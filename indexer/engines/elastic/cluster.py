@@ -21,6 +21,7 @@ from elasticsearch import (
 )
 from elasticsearch.serializer import OrjsonSerializer
 
+from indexer.engines import deadline
 from indexer.engines.elastic.credentials import authorization, secret_of
 from indexer.engines.elastic.opensearch import ServerTransport
 from indexer.errors import (
@@ -144,8 +145,13 @@ class Cluster:
 
     def once(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the body of the answer to one request, without retries."""
-        with translated(self.where):
-            return call(*args, **kwargs).body
+        if deadline.expired():
+            raise deadline.timeout()
+        try:
+            with translated(self.where):
+                return call(*args, **kwargs).body
+        except EngineUnavailable as error:
+            raise deadline.timeout() if deadline.expired() else error from error
 
     def ask(self, call: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the body of the answer to one request."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from elastic_transport import HttpHeaders, TransportApiResponse
 
+from indexer.engines import deadline
 from indexer.engines.base import Filter, SearchAnswer, SearchRequest
 from indexer.engines.elastic.credentials import RereadingTransport
 from indexer.engines.elastic.vectors import CANDIDATES, VectorField, quantized
@@ -52,6 +53,9 @@ class ServerTransport(RereadingTransport):
         headers: Any = MappingProxyType({}),
         **options: Any,
     ) -> TransportApiResponse:
+        left = deadline.remaining()
+        if left is not None:  # the server stops a search whose connection is closed
+            options["request_timeout"] = min(left or 0.001, options.get("request_timeout") or left)
         if not self.opensearch:
             answer = super().perform_request(method, target, body=body, headers=headers, **options)
             if PRODUCT in answer.meta.headers or not self._is_opensearch(headers, options):

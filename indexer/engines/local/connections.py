@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from indexer.engines import deadline
 from indexer.errors import EngineUnavailable, NotFound
 
 T = TypeVar("T")
 
+STEPS = 20_000  # of SQLite's machine, some milliseconds, between two looks at the clock
 MAX_CACHED = 64  # answers per connection
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
@@ -39,6 +41,8 @@ def translated(file: Path, wait: float = 0.0) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, OSError) as error:
+        if _code(error) == sqlite3.SQLITE_INTERRUPT:
+            raise deadline.timeout() from error
         known = _explained(_code(error), file, wait)
         if known is None:
             raise
@@ -129,10 +133,15 @@ class Connections:
         """Open a snapshot: everything read in the block is of the same moment."""
         with translated(self.file, self.wait):
             connection = self._take()
+            limited = deadline.remaining() is not None
             try:
+                if limited:
+                    connection.set_progress_handler(deadline.expired, STEPS)
                 connection.execute("BEGIN")
                 yield connection
             finally:
+                if limited:
+                    connection.set_progress_handler(None, STEPS)
                 self._give(connection)
 
     @contextmanager

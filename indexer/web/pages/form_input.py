@@ -5,7 +5,7 @@ from __future__ import annotations
 from indexer.collection import Collection
 from indexer.engines.base import Filter
 from indexer.errors import QueryError
-from indexer.search.query import parse_filter, parse_words
+from indexer.search.query import check_number, parse_filter, parse_words
 from indexer.search.timeline import within
 from indexer.web.errors import hint_of
 
@@ -34,6 +34,11 @@ def parse_filters(
     """
     found: list[Filter] = []
     problems = dict.fromkeys(("where", "wrong", "dates"), "")
+    try:
+        check_number(where)
+    except QueryError as error:
+        problems["where"] = report_problem(error)
+        where = ()
     for text in where:
         try:
             condition = parse_filter(text)

@@ -65,7 +65,7 @@ class SearchForm:
         number = given.get("page", "1")
         return cls(
             address=Address("/", given.multi_items()),
-            query=given.get("q", "")[:2_000],
+            query=given.get("q", ""),
             mode=mode if mode in get_args(Mode) else "both",  # type: ignore[arg-type]
             number=min(max(int(number), 1), DEEPEST // ON_PAGE)
             if number.isdecimal() and len(number) < 9
