@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sqlite3
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
+from indexer import read_only
 from indexer.catalog.tables import SCHEMA, Base
 from indexer.errors import UPGRADE, CatalogError
 from indexer.log import masked
+from indexer.read_only import may_write
 
 VERSION_TABLE = "catalog_version"  # the database may hold the tables of another program that uses Alembic
 BUSY_SECONDS = 30  # a writer waits for another one
@@ -149,6 +152,9 @@ def _sqlite_engine(url: URL) -> Engine:
         raise CatalogError(
             f"The folder {folder} for the catalog cannot be made: {error.strerror}."
         ) from error
+    file = Path(url.database or "")
+    if file.exists() and not may_write(folder):
+        return _locked_engine(url, file)
     engine = create_engine(
         url,
         # None: transactions begin at our BEGIN, not at the first INSERT as Python's sqlite3 would have it.
@@ -170,6 +176,14 @@ def _sqlite_engine(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _locked_engine(url: URL, file: Path) -> Engine:
+    """Open a file that can only be read."""
+    options = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+    return create_engine(
+        url, creator=lambda: read_only.connect(file, sqlite3.Connection, **options), json_serializer=_to_json
+    )
 
 
 def _use_wal(connection: Any) -> None:

@@ -1,7 +1,8 @@
 import os
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from other_user import as_another_user
 
 from indexer.errors import InputError
 from indexer.readers import read
@@ -74,19 +75,6 @@ def test_a_link_that_leads_nowhere_hides_nothing_else(folder):
     first, second, third = sorted(read(["x"]), key=lambda item: isinstance(item, InputError))
     assert [first.source, second.source] == ["x/a.txt", "x/c.txt"]
     assert str(third) == "x/b.txt: the link cannot be followed: Too many levels of symbolic links."
-
-
-@contextmanager
-def as_another_user():
-    """Without the rights of root, who may look into every folder."""
-    if os.geteuid():
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 def test_a_link_into_a_closed_folder_hides_nothing_else():

@@ -62,7 +62,9 @@ def _is_building(collection: Collection) -> bool:
 @guarded("engine")
 def engine(collection: Collection) -> Found:
     import sqlite3
+    from contextlib import closing
 
+    from indexer import read_only
     from indexer.engines.local import LocalEngine
 
     info = collection.engine.info()
@@ -72,13 +74,11 @@ def engine(collection: Collection) -> Found:
     if not isinstance(collection.engine, LocalEngine):
         return
     file = collection.engine.path / "collection.sqlite"
-    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
     try:
-        (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        with closing(read_only.connect(file, sqlite3.Connection)) as connection:
+            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         answer = str(error)
-    finally:
-        connection.close()
     if answer == "ok":
         yield Check("integrity", "OK", "quick_check finds no fault")
     else:

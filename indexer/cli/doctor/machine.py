@@ -64,8 +64,10 @@ def home(settings: Settings) -> Found:
             pass
         yield Check("home", "OK", f"{home}{'' if there == home else ' (made when it is needed)'}")
     except OSError as error:
+        usable = (home / "collections").is_dir()
         yield Check(
-            "home", "FAIL", f"{home} cannot be written: {error.strerror}",
+            "home", "WARN" if usable else "FAIL",
+            f"{home} cannot be written{', only searched' if usable else ''}: {error.strerror}",
             "Change its permissions, or choose another folder: --home PATH or INDEXER_HOME.",
         )  # fmt: skip
     free = shutil.disk_usage(there).free

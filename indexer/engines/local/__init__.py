@@ -7,6 +7,7 @@ from functools import partial
 from indexer.engines.local.engine import LocalEngine
 from indexer.engines.local.generations import LocalGenerations, live_folder, record_bundle
 from indexer.errors import NotFound
+from indexer.read_only import may_write
 from indexer.settings import Settings
 
 __all__ = ["LocalEngine", "exists", "open_engine", "open_generations"]
@@ -22,7 +23,8 @@ def open_engine(settings: Settings, dims: int, *, create: bool) -> LocalEngine:
     settings.make_home()
     live = partial(live_folder, settings.collection_folder)
     folder = live()
-    engine = LocalEngine(folder, dims, language=settings.language, live=live)
+    locked = folder.is_dir() and not may_write(folder)
+    engine = LocalEngine(folder, dims, language=settings.language, read_only=locked, live=live)
     if new:
         record_bundle(folder, settings.bundle)
     return engine

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from indexer import read_only
 from indexer.engines import deadline
 from indexer.errors import EngineUnavailable, NotFound
 
@@ -214,25 +215,15 @@ class Connections:
             raise NotFound(
                 f"There is no collection in {self.file.parent}.", hint="Make one: indexer index SOURCE"
             )
-        if not self.read_only:
-            return self._configured(f"{self.file.absolute().as_uri()}?mode=rwc")
-        try:
-            return self._configured(f"{self.file.absolute().as_uri()}?mode=ro")
-        except sqlite3.OperationalError:
-            if os.access(self.file.parent, os.W_OK):
-                raise
-            # In a read-only folder SQLite cannot create lock files; no process writes there either.
-            return self._configured(f"{self.file.absolute().as_uri()}?immutable=1")
+        options = {"timeout": self.wait, "isolation_level": None, "check_same_thread": False}
+        if self.read_only:
+            connection = read_only.connect(self.file, Connection, **options)
+        else:
+            uri = f"{self.file.absolute().as_uri()}?mode=rwc"
+            connection = sqlite3.connect(uri, uri=True, factory=Connection, **options)
+        return self._configured(connection)
 
-    def _configured(self, uri: str) -> Connection:
-        connection = sqlite3.connect(
-            uri,
-            uri=True,
-            timeout=self.wait,
-            isolation_level=None,
-            check_same_thread=False,
-            factory=Connection,
-        )
+    def _configured(self, connection: Connection) -> Connection:
         try:
             if not self.read_only:
                 self._write_ahead(connection)

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from indexer import read_only
 from indexer.engines.generations import Generation, State, is_live, no_generation, unfinished
 from indexer.engines.local.connections import translated
 from indexer.engines.local.engine import FILE, LocalEngine
@@ -191,7 +192,7 @@ def _stored(folder: Path) -> dict[str, Any]:
     file = folder / FILE
     if not file.exists():
         return {}
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(read_only.connect(file, sqlite3.Connection)) as connection:
         if connection.execute("PRAGMA user_version").fetchone() == (0,):
             return {}
         state = dict(connection.execute("SELECT key, value FROM state"))
