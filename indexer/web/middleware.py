@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -104,7 +104,9 @@ class Guard:
             logger.info("request", method=scope["method"], path=scope["path"], status=status, seconds=seconds)
 
     def _check(self, method: str, headers: Headers) -> None:
-        host = urlsplit(f"//{headers.get('host', '')}")
+        host = _place(f"//{headers.get('host', '')}")
+        if host is None:
+            raise Refusal(400, "The header Host is not the name of a host.")
         if self._local and host.hostname not in LOCAL:
             raise Refusal(
                 421, f"This server is for this machine only, and not for '{host.hostname}'.",
@@ -112,9 +114,12 @@ class Guard:
             )  # fmt: skip
         if method in SAFE:
             return
-        origin = headers.get("origin")
-        elsewhere = origin is not None and urlsplit(origin).netloc != host.netloc
-        if elsewhere or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        origin = _place(headers["origin"]) if "origin" in headers else host
+        if (
+            origin is None
+            or origin.netloc != host.netloc
+            or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        ):
             raise Refusal(403, "This request comes from the page of another site.")
 
     def _limited(self, receive: Receive, headers: Headers, most: int) -> Receive:
@@ -133,6 +138,14 @@ class Guard:
             return message
 
         return counted
+
+
+def _place(address: str) -> SplitResult | None:
+    """The parts of an address; None when it is none, such as ``http://[``."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return None
 
 
 def _too_large(most: int) -> Refusal:

@@ -13,7 +13,6 @@ from other_user import as_another_user
 
 from tests.cli.conftest import invoked, made, written
 
-
 COMMANDS = [
     (("search", "robot arm"), "On robot arm"),
     (("topics",), "t-00000"),

@@ -95,3 +95,19 @@ def test_whatever_is_sent_the_answer_is_described(served, target, body):
     method, path = target
     answer = served.request(method, path.format(id="1"), content=json.dumps(body).encode())
     check(answer, described(served)[path][method.lower()])
+
+
+HEADERS = st.one_of(
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20),
+    st.sampled_from(["[", "[::1", "http://[", "localhost:x", "@", "null", "[]", "http://[::1]:99999999"]),
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["Host", "Origin", "Cookie", "Authorization", "Content-Type", "Accept-Language"]
+)
+@settings(any_of, max_examples=40)
+@given(value=HEADERS)
+def test_any_header_is_answered(served, name, value):
+    for method, path in (("GET", "/"), ("POST", "/api/keyphrases"), ("POST", "/operations/upload")):
+        assert served.request(method, path, headers={name: value}).status_code < 500
