@@ -279,6 +279,8 @@ def _ours(error: SQLAlchemyError, url: URL) -> CatalogError:
         hint = f"Another program has been writing for more than {BUSY_SECONDS} s. Wait for it, or stop it."
     elif "unable to open database file" in reason or "readonly database" in reason:
         hint = "Check that the folder exists and may be written, or set INDEXER_HOME."
+    elif "disk I/O error" in reason or "disk is full" in reason:
+        hint = "Check that there is space left on its disk, and run the command again."
     elif isinstance(error, OperationalError) and url.get_backend_name() == "postgresql":
         hint = "Check INDEXER_DATABASE, and that the server is up."
     return CatalogError(f"The catalog {_place(url)} cannot be used: {reason}.", hint=hint)

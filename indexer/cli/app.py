@@ -10,6 +10,7 @@ def status(app: App, as_json: bool) -> None:
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -68,6 +69,8 @@ SECTIONS = {
         "demo": "indexer.cli.demo:demo",
     },
 }
+# A full or read-only disk, or a broken one: not a bug.
+DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 INTERRUPTED = 130  # the exit code of shells: 128 + SIGINT
 SHARED_NOTE = (
     "Options of every command, before or after its name: --home, --collection, --engine, --bundle, --encoder, "
@@ -361,6 +364,13 @@ class Root(LazyGroup):
             if todo := f"{error.hint} {error.command}".strip():
                 click.echo(app.completed(todo), err=True)
             ctx.exit(error.exit_code)
+        except OSError as error:
+            if app.traceback or error.errno not in DISK_TROUBLE:
+                raise
+            where = f" of {error.filename}" if error.filename else ""
+            click.echo(f"Error: The disk{where} cannot be written to: {error.strerror}.", err=True)
+            click.echo("Free some space and run the command again: what was written before stays.", err=True)
+            ctx.exit(1)
         except KeyboardInterrupt:
             resume = " Written data is kept; the same command resumes." if app.resumable else ""
             click.echo(f"\nStopped.{resume}", err=True)

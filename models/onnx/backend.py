@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -77,18 +76,19 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
     model = build(bundle, load_weights(bundle), documents=head, quantised=largest)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=".part-", dir=folder.parent, ignore_cleanup_errors=True
+        ) as name:
+            part = Path(name) / "graph"
+            part.mkdir()
+            onnx.save_model(
+                model, part / GRAPH, save_as_external_data=True, location=DATA, size_threshold=4096
+            )
+            os.replace(part, folder)
     except OSError as error:
-        raise BackendUnavailable(
-            f"The encoder cannot be kept in {folder.parent}: {error.strerror}.",
-            hint="Name another place: --home PATH",
-        ) from error
-    part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
-    try:
-        onnx.save_model(model, part / GRAPH, save_as_external_data=True, location=DATA, size_threshold=4096)
-        os.replace(part, folder)
-    except OSError:
         if not (folder / GRAPH).is_file():  # otherwise another process was faster
-            raise
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+            raise BackendUnavailable(
+                f"The encoder cannot be kept in {folder.parent}: {error.strerror}.",
+                hint="Free some space there, or name another place: --home PATH",
+            ) from error
     return folder
