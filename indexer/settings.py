@@ -251,6 +251,18 @@ class Settings(BaseSettings):
         "be a whole number from 1",
         ge=1,
     )
+    tagging_timeout: float = _setting(
+        60.0,
+        "Seconds that finding the phrases of a document may take, and as many again for every 500,000 characters.",
+        "be a number of seconds, more than 0",
+        gt=0,
+    )
+    read_timeout: float = _setting(
+        60.0,
+        "Seconds that reading a file that is one document may take; one that takes longer goes to the dead letters.",
+        "be a number of seconds, more than 0",
+        gt=0,
+    )
     keep_generations: int = _setting(
         2,
         "Generations kept, with the live one and the one that `indexer rollback` returns to.",

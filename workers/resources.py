@@ -10,6 +10,7 @@ from indexer.engines.base import Engine
 from indexer.engines.registry import open_engine
 from indexer.errors import InputError
 from indexer.keyphrases.ranker import Ranker
+from indexer.processes import killed_after
 from indexer.protocols import Encoder
 from indexer.records import Document, Prepared
 from indexer.settings import Settings
@@ -85,9 +86,10 @@ class Resources:
 
     def prepare(self, tagger: str, documents: Sequence[Document]) -> list[Prepared | InputError]:
         """Sentences and candidates of documents."""
-        from indexer.text.pool import prepare_here
+        from indexer.text.pool import allowed, prepare_here
 
-        return prepare_here(tagger, documents, alone=self._only_tags)
+        with killed_after(allowed(documents, self.settings.tagging_timeout)):
+            return prepare_here(tagger, documents, alone=self._only_tags)
 
     def close(self) -> None:
         """Close files and connections."""

@@ -162,7 +162,8 @@ def _split(catalog: Catalog, claim: Claim) -> list[Message]:
     entry = catalog.ledger(claim.collection, [id_]).get(id_)
     where = entry.source if entry and entry.source else id_
     if claim.deaths >= MAX_CRASHES:
-        reason = f"{where}: the worker process crashed on this document {claim.deaths} times."
+        slow = ", or tagging it took too long (tagging_timeout)" if claim.state == "prepare" else ""
+        reason = f"{where}: the worker process crashed on this document {claim.deaths} times{slow}."
     else:
         reason = f"{where}: it failed {claim.failures} times: {claim.error}"
     logger.error("document_dead_lettered", id=id_, stage=claim.state, reason=reason)

@@ -180,7 +180,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _locked_engine(url: URL, file: Path) -> Engine:
     """Open a file that can only be read."""
-    options = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+    options: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
     return create_engine(
         url, creator=lambda: read_only.connect(file, sqlite3.Connection, **options), json_serializer=_to_json
     )

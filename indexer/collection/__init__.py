@@ -54,6 +54,7 @@ class Collection(IndexMethods, TopicMethods, StatusMethods):
             lambda: self._ranker_of(bundle),
             self.settings.absent_keyphrases,
             self._parts.topic_model,
+            tagging_seconds=self.settings.tagging_timeout,
             tagger_is_loaded="_preparer" in self.__dict__,
         )
 

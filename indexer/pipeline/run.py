@@ -340,7 +340,10 @@ class Pipeline:
         first = next(chunks, [])
         here = self._options.tagger_is_loaded and _is_small(first, pending)
         processes = 0 if here else self._options.taggers
-        with ThreadPoolExecutor(1) as thread, PreparePool(processes, self._options.tagger) as pool:
+        with (
+            ThreadPoolExecutor(1) as thread,
+            PreparePool(processes, self._options.tagger, seconds=self._options.tagging_seconds) as pool,
+        ):
             loading = thread.submit(self._options.encoder)
             thread.submit(load_libraries)
             prepared = pool.prepare_chunks(chain([first] if first else [], chunks))

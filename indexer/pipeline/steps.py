@@ -24,6 +24,7 @@ from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Encoder
 from indexer.records import Document, EncodedDocument, MentionRow, MinedDocument, Prepared, phrase_id
 from indexer.text import Preparer
+from indexer.text.pool import SECONDS
 from indexer.topics.models.registry import TopicModel
 
 CHUNK = 64  # documents encoded in one call
@@ -46,6 +47,7 @@ class MiningOptions:
         ranker: Loads the encoder's keyphrase ranker, if it has one.
         absent: Absent keyphrases kept for each document; they need a ranker.
         topic_model: Finds topics where no other model is requested; None: as before, or the default.
+        tagging_seconds: That a process may take to tag a document; see `PreparePool`.
         tagger_is_loaded: In this process, so that a few documents need no other.
     """
 
@@ -58,6 +60,7 @@ class MiningOptions:
     ranker: Callable[[], Ranker | None] = lambda: None
     absent: int = 0
     topic_model: TopicModel | None = None
+    tagging_seconds: float = SECONDS
     tagger_is_loaded: bool = False
 
 

@@ -16,6 +16,7 @@ from indexer.readers import counting, folder, registry, single
 from indexer.readers.fields import content_id
 from indexer.readers.formats import plain_text
 from indexer.readers.options import ReadOptions
+from indexer.readers.parser_process import ParserProcess
 from indexer.readers.source import STDIN, File, plural, shown
 from indexer.records import Document
 
@@ -58,17 +59,18 @@ def read_one(path: Path, options: ReadOptions = ReadOptions()) -> Document:  # n
         raise file.problem("expected a file, found a folder.")
     if file.is_stdin or not registry.is_known(file):
         return single.document(file, plain_text.parse, options)
-    documents = registry.read_file(file, options)
-    first = next(documents, None)
-    if first is None:
-        raise file.problem("the file holds no document.")
-    if isinstance(first, InputError):
-        raise first
-    if next(documents, None) is not None:
-        raise file.problem(
-            "expected one document, found several.", hint=f"Index them: indexer index {file.name}"
-        )
-    return first
+    with ParserProcess() as apart:
+        documents = registry.read_file(file, options, apart)
+        first = next(documents, None)
+        if first is None:
+            raise file.problem("the file holds no document.")
+        if isinstance(first, InputError):
+            raise first
+        if next(documents, None) is not None:
+            raise file.problem(
+                "expected one document, found several.", hint=f"Index them: indexer index {file.name}"
+            )
+        return first
 
 
 def count(sources: Sequence[str | Path], options: ReadOptions = ReadOptions()) -> int | None:  # noqa: B008 (frozen)
@@ -94,22 +96,23 @@ def _check_sources(paths: Sequence[Path]) -> None:
 def _read(paths: Sequence[Path], options: ReadOptions) -> Iterator[Document | InputError]:
     seen: set[int] = set()
     left_out = _LeftOut()
-    for file in _files(paths, left_out):
-        if isinstance(file, InputError):
-            yield file
-            continue
-        for item in _guarded(file, options):
-            if isinstance(item, Document) and _is_repeated(item, seen):
-                yield _repeated(item, file)
-            else:
-                yield item
+    with ParserProcess() as apart:
+        for file in _files(paths, left_out):
+            if isinstance(file, InputError):
+                yield file
+                continue
+            for item in _guarded(file, options, apart):
+                if isinstance(item, Document) and _is_repeated(item, seen):
+                    yield _repeated(item, file)
+                else:
+                    yield item
     yield from left_out.report()
 
 
-def _guarded(file: File, options: ReadOptions) -> Iterator[Document | InputError]:
+def _guarded(file: File, options: ReadOptions, apart: ParserProcess) -> Iterator[Document | InputError]:
     """The documents of a file; what ends it early comes last, as a value."""
     try:
-        yield from registry.read_file(file, options)
+        yield from registry.read_file(file, options, apart)
     except InputError as error:
         yield error
 

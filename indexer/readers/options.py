@@ -18,6 +18,7 @@ class ReadOptions:
     id_field: str = ""
     delimiter: str = ""  # of CSV; empty = tab for .tsv, else found in the first line
     max_bytes: int = 10_000_000  # title and text of one document, as UTF-8
+    seconds: float = 60.0  # for a file that is one document
 
     def __post_init__(self) -> None:
         delimiter = _DELIMITER_NAMES.get(self.delimiter, self.delimiter)

@@ -6,6 +6,7 @@ Readers are the modules of `indexer.readers.formats`, and users' own ones, named
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 from indexer.common import import_object
 from indexer.errors import InputError, SettingsError
 from indexer.readers import formats, single
-from indexer.readers.formats import jsonl
+from indexer.readers.formats import jsonl, plain_text
 from indexer.readers.options import ReadOptions
+from indexer.readers.parser_process import ParserProcess
 from indexer.readers.source import File
 from indexer.records import Document
 
@@ -73,10 +75,15 @@ def header_lines(file: File) -> int:
     return int(getattr(FORMATS.get(file.suffix), "HEADER_LINES", 0))
 
 
-def read_file(file: File, options: ReadOptions) -> Iterator[Document | InputError]:
-    """The documents of one file. Raises InputError when the file, or the rest of it, is unusable."""
+def read_file(file: File, options: ReadOptions, apart: ParserProcess) -> Iterator[Document | InputError]:
+    """The documents of one file. Raises InputError when the file, or the rest of it, is unusable.
+
+    Args:
+        apart: Parses files that are one document, except plain text.
+    """
     reader = FORMATS.get(file.suffix, jsonl)  # standard input and pipes have no suffix: JSON Lines
     if is_one_document(file):
-        yield single.document(file, reader.parse, options)
+        parse = reader.parse if reader is plain_text or file.is_pipe else partial(apart.parse, reader.parse)
+        yield single.document(file, parse, options)
     else:
         yield from reader.read(file, options)

@@ -215,7 +215,9 @@ class SourceRun:
         again: RetryRequest | None,
     ) -> None:
         start = now()
-        options = replace(options, max_bytes=self._settings.max_document_bytes)
+        options = replace(
+            options, max_bytes=self._settings.max_document_bytes, seconds=self._settings.read_timeout
+        )
         total = count(given, options) if given else 0
         replaced = ReplacedDocuments(self._posted)
         if again:

@@ -6,9 +6,7 @@ Workers are spawned, not forked: the parent may hold a CUDA context or threads, 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,19 +16,21 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context, parent_process
-from types import ModuleType, TracebackType
+from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.errors import IndexerError, InputError
+from indexer.processes import end_with_parent, limit_memory, main_left_alone
 from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.prepare import Preparer
 
+SECONDS, CHARACTERS = 60.0, 500_000  # that tagging may take: once, and again for so many characters
+MEMORY = 6_000_000_000  # bytes of address space of a process
+
 Chunk = Sequence[Document]
 Outcome = Prepared | InputError
-
-POLL_INTERVAL_S = 1.0  # seconds between two looks at whether the parent still lives
 
 
 class PreparePool:
@@ -42,9 +42,10 @@ class PreparePool:
                 ...
     """
 
-    def __init__(self, workers: int, tagger: str | Preparer = "auto") -> None:
+    def __init__(self, workers: int, tagger: str | Preparer = "auto", *, seconds: float = SECONDS) -> None:
         self.workers = workers if isinstance(tagger, str) else 0
         self.tagger = tagger
+        self._seconds = seconds
         self._executor: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> PreparePool:
@@ -95,7 +96,7 @@ class PreparePool:
                 initargs=(os.getpid(),),
             )
         try:
-            with _main_left_alone():  # processes start when there is work for them, that is here
+            with main_left_alone():  # processes start when there is work for them, that is here
                 future = self._executor.submit(_prepare, self.tagger, _texts(chunk))
             return chunk, self._executor, future
         except BrokenProcessPool:  # noticed here before anybody asked for the result
@@ -106,30 +107,48 @@ class PreparePool:
         self, chunk: Chunk, executor: ProcessPoolExecutor, future: Future[Packed]
     ) -> tuple[Chunk, list[Outcome], float]:
         try:
-            packed = future.result()
+            packed = future.result(self._allowed(chunk))
             return chunk, packed.unpack(), packed.seconds
-        except BrokenProcessPool:
+        except (BrokenProcessPool, TimeoutError):
             if executor is self._executor:
-                self._stop()
-        # A worker died, and with it everything in flight. Alone, only the culprit can die again.
+                self._kill()
+        # A worker died, or was ended, and with it everything in flight. Alone, only the culprit can do that again.
         outcomes: list[Outcome] = []
         seconds = 0.0
         for document in chunk:
             _, executor, future = self._submit([document])
             try:
-                packed = future.result()
+                packed = future.result(self._allowed([document]))
                 outcomes += packed.unpack()
                 seconds += packed.seconds
-            except BrokenProcessPool:
-                self._stop()
-                reason = f"{_where(document)}: the tagging process died of this document."
+            except (BrokenProcessPool, TimeoutError) as error:
+                self._kill()
+                died = "the tagging process died of this document."
+                slow = (
+                    f"tagging it takes more than {self._allowed([document]):,.0f} seconds (tagging_timeout)."
+                )
+                reason = f"{_where(document)}: {died if isinstance(error, BrokenProcessPool) else slow}"
                 outcomes.append(InputError(reason, document_id=document.id))
         return chunk, outcomes, seconds
+
+    def _allowed(self, chunk: Chunk) -> float:
+        return allowed(chunk, self._seconds)
+
+    def _kill(self) -> None:
+        """End the processes at once, whatever they do."""
+        for process in list(((self._executor and self._executor._processes) or {}).values()):
+            process.kill()
+        self._stop()
 
     def _stop(self) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
             self._executor = None
+
+
+def allowed(chunk: Chunk, seconds: float) -> float:
+    """Return the seconds that the tagging of these documents may take together."""
+    return seconds * (1 + sum(len(document.content) for document in chunk) / CHARACTERS)
 
 
 def prepare_here(tagger: str, documents: Sequence[Document], *, alone: bool) -> list[Outcome]:
@@ -200,33 +219,12 @@ def _where(document: Document) -> str:
     return document.source or f"document {document.id!r}"
 
 
-@contextmanager
-def _main_left_alone() -> Iterator[None]:
-    """Keep spawned workers from running the caller's script.
-
-    Spawning imports the main module again in the child; a script of a few lines without a
-    `if __name__ == "__main__":` would index again in there, and so on. Our workers need nothing of it.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    # A child that is born with Ctrl-C ignored is not torn from its imports by one.
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
-    try:
-        yield
-    finally:
-        if in_main_thread:
-            signal.signal(signal.SIGINT, before)
-        sys.modules["__main__"] = main
-
-
 # ---- in the worker
 
 
 def _start_worker(parent: int) -> None:
-    """Make a freshly spawned process end when its parent does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops us
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    end_with_parent(parent)
+    limit_memory(MEMORY)
 
 
 @contextmanager
@@ -246,16 +244,6 @@ def without_torch() -> Iterator[None]:
         yield
     finally:
         del sys.modules["torch"]
-
-
-def _watch(parent: int) -> None:
-    """Exit when the parent is gone: after a SIGKILL no process is left to end the pool.
-
-    Not prctl(PR_SET_PDEATHSIG): that fires when the parent's *thread* ends, and pools are filled by threads.
-    """
-    while os.getppid() == parent:
-        time.sleep(POLL_INTERVAL_S)
-    os._exit(1)
 
 
 @cache

@@ -2,6 +2,7 @@ import pytest
 
 from indexer.errors import InputError
 from indexer.readers import ReadOptions, read
+from indexer.readers.parser_process import ParserProcess
 from indexer.records import Document
 
 
@@ -10,6 +11,13 @@ def folder(tmp_path, monkeypatch):
     """An empty folder that is the current one, so that names in messages are short."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def parsed_here(request, monkeypatch):
+    """Parsers are called in this process, which need not be started for each test."""
+    if not request.module.__name__.endswith("test_parser_process"):
+        monkeypatch.setattr(ParserProcess, "parse", lambda self, parser, file, options: parser(file, options))
 
 
 @pytest.fixture

@@ -48,6 +48,25 @@ def test_a_pool_gives_what_one_process_gives_and_survives_its_worker(preparer):
         assert [outcomes for _, outcomes, _ in pool.prepare_chunks(CHUNKS[:1])] == expected[:1]
 
 
+@pytest.mark.slow
+def test_a_document_that_takes_too_long_is_a_problem_and_the_next_is_tagged(preparer):
+    with PreparePool(1, "shipped", seconds=1e-6) as pool:
+        ((_, (problem,), _),) = pool.prepare_chunks([DOCUMENTS[:1]])
+        assert str(problem) == "document 'a': tagging it takes more than 0 seconds (tagging_timeout)."
+        pool._seconds = 60.0
+        ((_, outcomes, _),) = pool.prepare_chunks([DOCUMENTS])
+        assert outcomes == preparer.prepare(DOCUMENTS)
+
+
+def test_a_process_is_ended_while_no_thread_of_it_gets_a_turn():
+    code = (
+        "import re\n"
+        "from indexer.processes import killed_after\n"
+        "with killed_after(0.2): re.match('(a*)*b', 'a' * 40)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == -signal.SIGALRM
+
+
 def test_no_more_chunks_are_read_than_are_in_flight():
     class Instant:
         """Stands for the executor: answers at once, in this process."""
@@ -95,7 +114,7 @@ def test_a_document_that_fails_does_not_take_the_others_along(preparer, monkeypa
 def test_a_worker_ends_when_its_parent_is_killed(monkeypatch):
     code = (
         "import os, subprocess, sys, time\n"
-        "child = 'from indexer.text import parallel; pool.POLL_INTERVAL_S = 0.05; pool._watch(%d)' % os.getpid()\n"
+        "child = 'from indexer import processes; processes.POLL_INTERVAL_S = 0.05; processes._watch(%d)' % os.getpid()\n"
         "print(subprocess.Popen([sys.executable, '-c', child]).pid, flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -215,7 +215,7 @@ class Connections:
             raise NotFound(
                 f"There is no collection in {self.file.parent}.", hint="Make one: indexer index SOURCE"
             )
-        options = {"timeout": self.wait, "isolation_level": None, "check_same_thread": False}
+        options: dict[str, Any] = {"timeout": self.wait, "isolation_level": None, "check_same_thread": False}
         if self.read_only:
             connection = read_only.connect(self.file, Connection, **options)
         else:
