@@ -1,4 +1,4 @@
-"""Reading SQLite files where nobody may write: a home on a read-only disk can be searched."""
+"""Reading SQLite files where no file may be created: a home on a read-only disk can be searched."""
 
 from __future__ import annotations
 

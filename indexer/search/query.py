@@ -14,7 +14,7 @@ from indexer.text.languages import english
 
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
 MAX_QUERY = 2_000  # characters
-MAX_PREFIXES = 16  # each may stand for thousands of words
+MAX_PREFIXES = 16  # each may match thousands of words
 MAX_CONDITIONS = 50
 STOP_WORDS = english("query_words")
 _PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
