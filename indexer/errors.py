@@ -5,6 +5,7 @@ IndexerError
 │   └── PackageMissing       a Python package of an extra is not installed
 ├── InputError               a file or record from the user is unusable
 ├── QueryError               a search, filter or id from the user cannot be understood
+│   └── QueryTimeout         it takes longer than it may
 ├── NotFound                 the requested document, topic, bundle or collection does not exist
 ├── CatalogError             the catalog database cannot be used
 ├── BrokerUnavailable        retryable: the message broker of the workers does not answer

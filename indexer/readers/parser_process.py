@@ -36,14 +36,14 @@ class ParserProcess:
         """Parse a file that is one document.
 
         Args:
-            parser: A function of a module; it is called there.
+            parser: Called there; a function that cannot be imported there is called here.
 
         Raises:
             InputError: The file cannot be read, or takes more than `options.seconds` or `MEMORY`.
         """
         try:
             job = ForkingPickler.dumps((parser, file, options))
-        except (PicklingError, AttributeError, TypeError):  # a function that the other process cannot import
+        except (PicklingError, AttributeError, TypeError):  # a function without a module
             return parser(file, options)
         connection = self._connection or self._started()
         try:
@@ -58,6 +58,8 @@ class ParserProcess:
         except (EOFError, OSError) as error:
             self._end()
             raise file.problem("the process that read it has died of it.") from error
+        if found is None:
+            return parser(file, options)
         if isinstance(found, Page):
             return found
         raise found
@@ -86,7 +88,11 @@ def _serve(connection: Connection, parent: int) -> None:
     limit_memory(MEMORY)
     with suppress(EOFError):
         while True:
-            parser, file, options = connection.recv()
+            try:
+                parser, file, options = connection.recv()
+            except (ImportError, AttributeError):
+                connection.send(None)
+                continue
             try:
                 connection.send(parser(file, options))
             except MemoryError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from types import ModuleType
 
 import pytest
 
@@ -74,3 +76,15 @@ def test_the_process_ends_with_the_block(file):
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_function_of_a_module_that_is_only_known_here_is_called_here(apart, file, monkeypatch):
+    module = ModuleType("known_here")
+    monkeypatch.setitem(sys.modules, "known_here", module)
+    exec(
+        "def parse(file, options):\n    return page(file.name)",
+        {"page": Page, "__name__": "known_here"},
+        vars(module),
+    )
+    assert apart.parse(module.parse, file, ReadOptions()).text == "a.html"
+    assert apart.parse(well, file, ReadOptions()).text != f"a.html in {os.getpid()}"
