@@ -66,7 +66,7 @@ class CeleryWorkerPool:
             retry_until_available(lambda: self._feed(report.run))
             if after_first and self._first and not retry_until_available(self._waits_for_first):
                 self._first = set()
-                after_first()
+                retry_until_available(after_first)  # a fit that was saved is found again
             if time.monotonic() - swept > SWEEP_INTERVAL_S:
                 retry_until_available(lambda: self._sender.sweep(self._catalog))
                 swept = time.monotonic()
