@@ -52,9 +52,12 @@ def killed_after(seconds: float) -> Iterator[None]:
 
 
 def limit_memory(most: int) -> None:
-    """Let requests for more than `most` bytes of address space fail with a `MemoryError` in this process."""
+    """Let requests for more than `most` bytes of memory fail with a `MemoryError` in this process, on Linux.
+
+    The data segment is limited, not the address space: of that, CUDA reserves far more than it uses.
+    """
     with suppress(ValueError, OSError):  # the limit of the whole program may be lower
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _watch(parent: int) -> None:

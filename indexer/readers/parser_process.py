@@ -15,7 +15,7 @@ from indexer.readers.options import ReadOptions
 from indexer.readers.single import Page, Parser
 from indexer.readers.source import File
 
-MEMORY = 4_000_000_000  # bytes of address space
+MEMORY = 4_000_000_000  # bytes
 
 
 class ParserProcess:

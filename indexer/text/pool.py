@@ -27,7 +27,7 @@ from indexer.records import Document, Mention, Prepared, Sentence
 from indexer.text.prepare import Preparer
 
 SECONDS, CHARACTERS = 60.0, 500_000  # that tagging may take: once, and again for so many characters
-MEMORY = 6_000_000_000  # bytes of address space of a process
+MEMORY = 6_000_000_000  # bytes, of a process
 
 Chunk = Sequence[Document]
 Outcome = Prepared | InputError

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from types import ModuleType
+from importlib import import_module
 
 import pytest
 
@@ -78,13 +77,12 @@ def test_the_process_ends_with_the_block(file):
         os.kill(pid, 0)
 
 
-def test_a_function_of_a_module_that_is_only_known_here_is_called_here(apart, file, monkeypatch):
-    module = ModuleType("known_here")
-    monkeypatch.setitem(sys.modules, "known_here", module)
-    exec(
-        "def parse(file, options):\n    return page(file.name)",
-        {"page": Page, "__name__": "known_here"},
-        vars(module),
+def test_a_function_of_a_module_that_is_only_known_here_is_called_here(apart, file, tmp_path, monkeypatch):
+    (tmp_path / "known_here.py").write_text(
+        "from indexer.readers.single import Page\ndef parse(file, options): return Page(file.name)\n"
     )
-    assert apart.parse(module.parse, file, ReadOptions()).text == "a.html"
+    apart.parse(well, file, ReadOptions())  # is started, with the path as it was
+    monkeypatch.syspath_prepend(tmp_path)
+    parse = import_module("known_here").parse
+    assert apart.parse(parse, file, ReadOptions()).text == "a.html"
     assert apart.parse(well, file, ReadOptions()).text != f"a.html in {os.getpid()}"

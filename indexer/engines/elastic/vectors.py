@@ -15,8 +15,8 @@ from indexer.records import Vector
 DIGITS = 7  # kept of each number of a vector: float32 has no more, and the request is half as long
 LARGEST = 127  # of a byte; -128 is not used, so that a vector and its opposite have opposite bytes
 CANDIDATES = 200  # minimum candidates of a vector search per shard
-# Candidates of a float field that are scored again in full precision, relative to the limit; bytes are all there is.
 NO_VECTOR = np.empty(0, np.float32)
+# Candidates of a float field that are scored again in full precision, relative to the limit; bytes are all there is.
 OVERSAMPLE = {"int8_hnsw": 2.0, "bbq_hnsw": 3.0, "int8_flat": 2.0}
 
 
