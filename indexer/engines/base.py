@@ -200,6 +200,21 @@ class HealthProblem:
     fatal: bool
 
 
+@dataclass(frozen=True)
+class Damage:
+    """Rows that are not what was written.
+
+    Attributes:
+        documents: Ids of those that must be mined again. Their texts are there.
+        phrases: Ids of phrases whose rows must be written again.
+        found: What was found, a sentence for each file or index.
+    """
+
+    documents: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+
+
 class Engine(Protocol):
     """Store and search one collection. Errors are `SearchError` and its subclasses."""
 
@@ -279,6 +294,18 @@ class Engine(Protocol):
             full: For `indexer doctor`, also look for problems that take many requests to find. Without it, each
                 request has a timeout of a few seconds, and a server that does not answer is one of the problems.
         """
+        ...
+
+    def damage(self, *, deep: bool = False) -> Damage:
+        """Compare rows with what was written.
+
+        Args:
+            deep: Read everything; otherwise a sample, within a second or two.
+        """
+        ...
+
+    def set_aside(self, damage: Damage) -> None:
+        """Prepare for mining the documents of `damage` again: damaged rows no longer count."""
         ...
 
     def fields(self) -> list[str]:

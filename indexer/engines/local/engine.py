@@ -12,6 +12,7 @@ from pathlib import Path
 from indexer.common import Floats, batches
 from indexer.engines.base import (
     Counted,
+    Damage,
     EngineInfo,
     Filter,
     Fragment,
@@ -23,7 +24,7 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.local import compaction, document_rows, phrase_rows, schema, search
+from indexer.engines.local import checksums, compaction, document_rows, phrase_rows, schema, search
 from indexer.engines.local.connections import Connection, Connections, translated
 from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
@@ -215,6 +216,18 @@ class LocalEngine:
             return []
         found = f"the disk of {self.path} has {free / 2**20:.0f} MiB left"
         return [HealthProblem(found, "Free some space: without it, writes fail.", fatal=free == 0)]
+
+    def damage(self, *, deep: bool = False) -> Damage:
+        with self._connections.reading() as connection:
+            return checksums.described(self._damaged(connection, deep=deep), connection)
+
+    def set_aside(self, damage: Damage) -> None:
+        with self._connections.writing(durable=True) as connection:
+            checksums.set_aside(connection, self._damaged(connection, deep=True), self._vectors.row_bytes)
+        self._vectors.close()  # a file may be a new one under its old name
+
+    def _damaged(self, connection: Connection, *, deep: bool) -> list[checksums.DamagedBlocks]:
+        return list(checksums.damaged(connection, self.path, self._vectors.row_bytes, deep=deep))
 
     def documents(self, ids: Sequence[str], *, vectors: bool = False) -> list[StoredDocument]:
         with self._reading() as connection:

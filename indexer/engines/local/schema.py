@@ -11,7 +11,7 @@ from typing import Any
 from indexer.engines.values import unencodable
 from indexer.errors import UPGRADE, EngineUnavailable, MappingMismatch
 
-VERSION = 2  # in PRAGMA user_version; raise it when a table changes
+VERSION = 3  # in PRAGMA user_version; raise it when a table changes
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
 
 TOPIC = "topic"  # names in `fields`; user fields are "meta.NAME"
@@ -29,12 +29,18 @@ WORDS = (
     "CREATE VIRTUAL TABLE words USING fts5("
     f"title, text, absent, content='texts', content_rowid='doc', tokenize='{TOKENIZER}')"
 )
+CHECKSUMS = (  # see `checksums`
+    "CREATE TABLE vector_checksums("
+    "kind TEXT, block INTEGER, crc INTEGER NOT NULL, PRIMARY KEY(kind, block)) WITHOUT ROWID"
+)
 TABLES = f"""
 CREATE TABLE state(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- Which file holds the vectors of a kind and how many of its rows count; what lies behind them is left over
 -- from a writer that was killed, and is overwritten.
 CREATE TABLE vector_files(kind TEXT PRIMARY KEY, name TEXT NOT NULL, rows INTEGER NOT NULL) WITHOUT ROWID;
+
+{CHECKSUMS};
 
 -- Rows that are looked up by the thousand are kept short: long texts have their own tables.
 CREATE TABLE documents(
@@ -155,18 +161,26 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str
 
 
 def upgrade(connection: sqlite3.Connection, language: str) -> None:
-    """Upgrade tables of version 1, which lack the search in absent keyphrases. Readers need no upgrade.
+    """Upgrade tables of earlier versions. Readers need no upgrade.
+
+    Version 1 lacks the search in absent keyphrases, version 2 the checksums.
 
     Call it inside a write transaction, after `prepare`.
     """
-    if connection.execute("PRAGMA user_version").fetchone() == (VERSION,):
-        return
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < 2:
+        _add_absent(connection, language)
+    if version < 3:
+        connection.execute(CHECKSUMS)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _add_absent(connection: sqlite3.Connection, language: str) -> None:
     connection.execute("ALTER TABLE texts ADD COLUMN absent TEXT NOT NULL DEFAULT ''")
     connection.execute("DROP TABLE words")
     connection.execute(_for_language(WORDS, language))
     connection.execute("INSERT INTO words(words) VALUES ('rebuild')")
     connection.execute("INSERT INTO fields VALUES (?, ?)", (ABSENT_FIELD, ABSENT))
-    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _for_language(statements: str, language: str) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.common import unit
+from indexer.engines.local import checksums
 from indexer.engines.local.byte_copy import ByteCopy, ByteRows, Half
 from indexer.errors import EngineUnavailable
 from indexer.records import Vector
@@ -71,6 +72,10 @@ class VectorFile:
         if start == 0:
             _sync_folder(self.path.parent)
 
+    def read(self, first: int, end: int) -> bytes:
+        """Return the bytes of rows `first` to `end`."""
+        return self.rows(end)[first:].tobytes()
+
     def rows(self, count: int) -> Half:
         """Return the first `count` rows as a memory map."""
         if count == 0:
@@ -90,6 +95,7 @@ class Vectors:
     def __init__(self, folder: Path, dims: int) -> None:
         self.folder = folder
         self.dims = dims
+        self.row_bytes = dims * 2
         self._files: dict[str, VectorFile] = {}
 
     def hold(self, connection: sqlite3.Connection) -> None:
@@ -108,9 +114,15 @@ class Vectors:
         """Append `vectors` [n, dims] in a transaction; returns the slot of the first."""
         name, rows = _located(connection, kind)
         if len(vectors):
-            self._file(name).write(rows, to_half(vectors))
+            self._append(connection, kind, self._file(name), rows, to_half(vectors))
             connection.execute("UPDATE vector_files SET rows = ? WHERE kind = ?", (rows + len(vectors), kind))
         return rows
+
+    def _append(
+        self, connection: sqlite3.Connection, kind: str, file: VectorFile, start: int, rows: Half
+    ) -> None:
+        file.write(start, rows)
+        checksums.note(connection, kind, start, _bytes(rows), file.row_bytes, file.read)
 
     def rows(self, connection: sqlite3.Connection, kind: str) -> Half:
         """Return all rows of a kind in this snapshot, including dead ones: float16 [rows, dims]."""
@@ -127,8 +139,15 @@ class Vectors:
         return nearest(rows, query, count, copy=file.bytes.of(rows), **options)
 
     def rewrite(self, connection: sqlite3.Connection, kind: str, slots: Slots) -> None:
-        """Keep only these rows, in this order, in a new file; the old one stays until `remove_unused`."""
+        """Keep only these rows, in this order, in a new file; the old one stays until `remove_unused`.
+
+        Raises:
+            EngineUnavailable: A row is not what was written; its new checksum would hide that.
+        """
         name, rows = _located(connection, kind)
+        for damage in checksums.damaged(connection, self.folder, self.row_bytes, deep=True):
+            if damage.kind == kind:
+                raise EngineUnavailable(f"{damage.path} is damaged.", hint=checksums.REPAIR)
         number = int(name.removesuffix(".f16").rpartition("-")[2]) + 1
         new = f"{kind}-{number}.f16"
         old = self._file(name).rows(rows)
@@ -136,8 +155,11 @@ class Vectors:
         # A killed compaction may have left the file, and another process may have it open: create a new one.
         (self.folder / new).unlink(missing_ok=True)
         with _opened(self.folder / new, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as handle:
-            for part in np.split(slots, range(COPIED, len(slots), COPIED)):
-                _write_all(handle, old[part])
+            connection.execute("DELETE FROM vector_checksums WHERE kind = ?", (kind,))
+            for start in range(0, len(slots), COPIED):
+                part = old[slots[start : start + COPIED]]
+                _write_all(handle, part)
+                checksums.note(connection, kind, start, _bytes(part), self.row_bytes, self._file(new).read)
             os.fsync(handle)
         _sync_folder(self.folder)
         connection.execute(
@@ -178,8 +200,12 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def _bytes(rows: Half) -> memoryview:
+    return np.ascontiguousarray(rows).view(np.uint8).data.cast("B")
+
+
 def _write_all(handle: int, rows: Half) -> None:
-    data = np.ascontiguousarray(rows).view(np.uint8).data.cast("B")
+    data = _bytes(rows)
     while data:
         data = data[os.write(handle, data) :]
 
@@ -187,7 +213,7 @@ def _write_all(handle: int, rows: Half) -> None:
 def missing(path: Path, what: str) -> EngineUnavailable:
     return EngineUnavailable(
         f"{path} {what}: the file was removed or cut.",
-        hint=f"Put back a copy of {path.parent}, or move it away and index again.",
+        hint=checksums.REPAIR,
     )
 
 
@@ -257,10 +283,13 @@ def nearest(
             chosen, floor = slots, -np.inf
         else:
             cut = float(np.partition(scores, -depth)[-depth])
+            if np.isnan(cut):  # of damaged rows, which sort last; `indexer doctor` finds them
+                scores = np.nan_to_num(scores, nan=-2.0)
+                continue
             chosen, floor = slots[scores >= cut - 2 * error], cut - error
         if alive is not None:
             chosen = np.fromiter(alive(chosen), np.int64)
-        exact = _exact(rows, chosen, query)
+        exact = np.nan_to_num(_exact(rows, chosen, query), nan=-2.0)
         # Other rows score below `floor`: with enough rows at or above it, none of them is missing.
         if int((exact >= floor).sum()) >= count or floor == -np.inf:
             break
