@@ -13,7 +13,10 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from models.bundle import BASE_DIGEST, INT8, read_bundle, sampled
+from models.checksums import write_checksums
 from models.weights import SCALE, load_weights
+
+WEIGHTS = "weights.safetensors"
 
 
 def write_int8(folder: Path) -> None:
@@ -29,10 +32,11 @@ def write_int8(folder: Path) -> None:
             weight = np.rint(weight / scales[:, None]).astype(np.int8)
         tensors[name] = weight
     (folder / INT8).mkdir(exist_ok=True)
-    save_file(tensors, folder / INT8 / "weights.safetensors")
+    save_file(tensors, folder / INT8 / WEIGHTS)
     for name in ("config.json", "tokenizer.json"):
         shutil.copyfile(bundle.base_folder / name, folder / INT8 / name)
     (folder / INT8 / BASE_DIGEST).write_text(sampled(bundle.weights_file).hex() + "\n")
+    write_checksums(folder / INT8, [WEIGHTS, "config.json", "tokenizer.json", BASE_DIGEST])
 
 
 if __name__ == "__main__":

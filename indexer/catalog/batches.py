@@ -40,6 +40,7 @@ from indexer.catalog.runs import Runs, new_run_id
 from indexer.catalog.tables import BatchRow as B
 from indexer.catalog.tables import DeadLetterRow as L
 from indexer.catalog.tables import DocumentRow as D
+from indexer.catalog.tables import LockRow
 from indexer.catalog.tables import RunRow as R
 from indexer.common import batches as chunks
 from indexer.log import get_logger
@@ -371,6 +372,17 @@ class Batches(Ledger, Runs, DeadLetters):
         for id_ in ended:
             get_logger(__name__).info("run_taken_from_workers", run=id_)
         return ended
+
+    def end_everything(self) -> None:
+        """In a copy that was restored: end all runs and locks of the processes that use the original.
+
+        What their batches held is still "stored", so the next run mines it.
+        """
+        with self._writing() as connection:
+            connection.execute(delete(LockRow))
+            connection.execute(delete(B))
+            ended = {"state": "interrupted", "finished_at": now()}
+            connection.execute(update(R).where(R.finished_at.is_(None)).values(ended))
 
     def _end_abandoned_run(self, run: str) -> bool:
         with self._writing() as connection:

@@ -31,6 +31,10 @@ from indexer.read_only import may_write
 
 VERSION_TABLE = "catalog_version"  # the database may hold the tables of another program that uses Alembic
 BUSY_SECONDS = 30  # a writer waits for another one
+RESTORE = (
+    "Put back a backup: indexer restore FILE. Or move the catalog away, and have the documents of the collections "
+    "added to a new one: indexer doctor --repair"
+)
 BATCH = 1000  # rows per transaction and ids per query
 UPGRADE_LOCK = 0x1DE8_CA7A  # PostgreSQL's advisory lock: of two processes that open at once, one upgrades
 
@@ -103,7 +107,8 @@ def look(address: str) -> str:
     """Return the schema version of the catalog at this URL; empty when it does not exist. Changes nothing.
 
     Raises:
-        CatalogError: The URL is unusable, the database does not answer, or a newer version of this program wrote it.
+        CatalogError: The URL is unusable, the database does not answer, is damaged, or a newer version of this program
+            wrote it.
     """
     url = _parsed(address)
     if url.get_backend_name() == "sqlite":
@@ -115,10 +120,18 @@ def look(address: str) -> str:
     try:
         with _translated(url), engine.connect() as connection:
             version = _version(connection)
+            if url.get_backend_name() == "sqlite":
+                _check_sound(connection, url)
         _check_known(engine, version)
         return version or ""
     finally:
         engine.dispose()
+
+
+def _check_sound(connection: Connection, url: URL) -> None:
+    fault = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+    if fault != "ok":
+        raise CatalogError(f"The catalog {url.database} is damaged: {fault}", hint=RESTORE)
 
 
 def _parsed(address: str) -> URL:
@@ -279,6 +292,8 @@ def _ours(error: SQLAlchemyError, url: URL) -> CatalogError:
         hint = f"Another program has been writing for more than {BUSY_SECONDS} s. Wait for it, or stop it."
     elif "unable to open database file" in reason or "readonly database" in reason:
         hint = "Check that the folder exists and may be written, or set INDEXER_HOME."
+    elif "malformed" in reason or "not a database" in reason:
+        hint = RESTORE
     elif "disk I/O error" in reason or "disk is full" in reason:
         hint = "Check that there is space left on its disk, and run the command again."
     elif isinstance(error, OperationalError) and url.get_backend_name() == "postgresql":

@@ -5,6 +5,7 @@ Fits: the arrays that assign topics. One is live; it changes together with its t
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -20,7 +21,9 @@ from indexer.catalog.tables import FitRow as F
 from indexer.catalog.tables import GenerationRow as G
 from indexer.catalog.tables import LineageRow as L
 from indexer.catalog.tables import TopicRow as T
-from indexer.errors import NotFound, QueryError
+from indexer.errors import CatalogError, NotFound, QueryError
+
+CHECKSUM = "checksum"  # in the info of a fit: CRC-32 of its packed arrays
 
 
 class Topics(Database):
@@ -220,14 +223,15 @@ class Fits(Topics):
         """Save a fit under the run that made it, not live yet. Saving again overwrites it."""
         from safetensors.numpy import save
 
+        # safetensors writes the memory as it lies, so a transposed array has to be copied first
+        packed = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
         row = {
             "collection": collection,
             "run": run,
             "bundle": bundle,
             "created_at": now(),
-            # safetensors writes the memory as it lies, so a transposed array has to be copied first
-            "arrays": save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
-            "info": dict(info),
+            "arrays": packed,
+            "info": {**info, CHECKSUM: zlib.crc32(packed)},
             "live": False,
         }
         with self._writing() as connection:
@@ -288,8 +292,17 @@ class Fits(Topics):
         self._record_lineage(connection, collection, lineage)
 
     def live_fit(self, collection: str) -> Fit | None:
-        """Return the live fit; None before the first one."""
+        """Return the live fit; None before the first one.
+
+        Raises:
+            CatalogError: Its arrays are not what was written.
+        """
         return self._fit(F.collection == collection, F.live.is_(True))
+
+    def remove_live_fit(self, collection: str) -> None:
+        """Delete the live fit, which is damaged; the next run fits topics again, and they keep their ids."""
+        with self._writing() as connection:
+            connection.execute(delete(F).where(F.collection == collection, F.live))
 
     def fit(self, collection: str, run: str) -> Fit:
         """Return the fit that this run made, live or not.
@@ -318,8 +331,17 @@ class Fits(Topics):
         query = select(F.run, F.bundle, F.created_at, F.live, F.info, F.arrays).where(*conditions)
         with self._reading() as connection:
             row = connection.execute(query).mappings().first()
-        return _fit(row, load(bytes(row["arrays"]))) if row is not None else None
+        if row is None:
+            return None
+        packed = bytes(row["arrays"])
+        if row["info"].get(CHECKSUM, zlib.crc32(packed)) != zlib.crc32(packed):  # 0.1.0 wrote none
+            raise CatalogError(
+                f"The topics' fit of run {row['run']} is damaged.",
+                hint="Have topics fitted again; they keep their ids: indexer doctor --repair",
+            )
+        return _fit(row, load(packed))
 
 
 def _fit(row: RowMapping, arrays: dict[str, NDArray[Any]]) -> Fit:
-    return Fit(row["run"], row["bundle"], row["created_at"], row["live"], row["info"], arrays)
+    info = {name: value for name, value in row["info"].items() if name != CHECKSUM}
+    return Fit(row["run"], row["bundle"], row["created_at"], row["live"], info, arrays)

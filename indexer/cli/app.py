@@ -58,6 +58,8 @@ SECTIONS = {
     "Maintain": {
         "status": "indexer.cli.status:status",
         "doctor": "indexer.cli.doctor:doctor",
+        "backup": "indexer.cli.backup:backup",
+        "restore": "indexer.cli.backup:restore",
         "worker": "indexer.cli.worker:worker",
         "retrain": "indexer.cli.retrain:retrain",
         "rollback": "indexer.cli.generations:rollback",

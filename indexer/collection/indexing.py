@@ -19,6 +19,7 @@ from indexer.readers import ReadOptions
 from indexer.readers.source import shown
 from indexer.runs.index import RetryRequest, RunOptions, SourceRun, check_live, recorded
 from indexer.runs.plan import Plan, planned
+from indexer.runs.repair import Repaired, repairing
 from indexer.runs.uploads import Upload, Uploads
 from indexer.topics.models.registry import TopicRequest
 
@@ -83,6 +84,17 @@ class IndexMethods(OpenCollection):
         report = run.run(list(again.letters), ReadOptions(), again=again, around=around, progress=progress)
         report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
         return report
+
+    @on_live_generation
+    def repair(self, *, workers: bool = True, progress: Progress = no_progress) -> Repaired:
+        """Look for damage, and write again what can be written again; see `indexer.runs.repair`."""
+        repaired = Repaired()
+        around = repairing(self.engine, self.catalog, self.name, repaired)
+        report = self._source_run("repair", workers, progress).run(
+            [], ReadOptions(), around=around, progress=progress
+        )
+        repaired.mined = report.mined
+        return repaired
 
     @on_live_generation
     def index_posted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import onnxruntime
 
 from indexer.errors import BackendUnavailable
+from indexer.log import get_logger
 from models.backends import Batch, Output
 from models.bundle import Bundle
+from models.checksums import changed_files, write_checksums
 from models.hardware import multiplies_int8_exactly
 
 GRAPH, DATA = "graph.onnx", "weights.bin"
@@ -56,7 +59,7 @@ class OnnxBackend:
 
 
 def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
-    """Folder of the bundle's graph in the home; written now when it is not there.
+    """Folder of the bundle's graph in the home; written now when it is not there, or is damaged.
 
     Weights are in a file next to the graph, which onnxruntime maps into memory: of the table of word vectors
     only the rows that are used are ever read.
@@ -65,8 +68,15 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
     variant = {0: "fp32", 127: "int8", 63: "int7"}[largest] + ("-of-int8" if bundle.is_int8 else "")
     folder = home / "onnx" / f"{bundle.fingerprint[:16]}-{variant}-v{GRAPH_VERSION}"
     if (folder / GRAPH).is_file():
-        return folder
+        changed = changed_files(folder)
+        if not changed:
+            return folder
+        get_logger(__name__).warning("damaged_graph_written_again", folder=str(folder), files=changed)
+        shutil.rmtree(folder, ignore_errors=True)
+    return _written(bundle, folder, largest)
 
+
+def _written(bundle: Bundle, folder: Path, largest: int) -> Path:
     import onnx  # here: only the first start pays for it
 
     from models.onnx.graph import build
@@ -84,9 +94,10 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
             onnx.save_model(
                 model, part / GRAPH, save_as_external_data=True, location=DATA, size_threshold=4096
             )
+            write_checksums(part, [GRAPH, DATA])
             os.replace(part, folder)
     except OSError as error:
-        if not (folder / GRAPH).is_file():  # otherwise another process was faster
+        if not (folder / GRAPH).is_file() or changed_files(folder):  # otherwise another process was faster
             raise BackendUnavailable(
                 f"The encoder cannot be kept in {folder.parent}: {error.strerror}.",
                 hint="Free some space there, or name another place: --home PATH",

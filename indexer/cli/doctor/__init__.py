@@ -23,21 +23,29 @@ STATES, NAMES = 4, 12  # columns: FAIL, dead letters
 @command()
 @click.option("--remove-unfinished", is_flag=True,
               help="Remove generations that are unfinished and that no process is building.")  # fmt: skip
+@click.option("--deep", is_flag=True, help="Compare everything with what was written, not a sample.")
+@click.option("--repair", is_flag=True,
+              help="Do that, and write again what is damaged and can be made again.")  # fmt: skip
 @json_option
 @pass_app
-def doctor(app: App, remove_unfinished: bool, as_json: bool) -> None:
+def doctor(app: App, remove_unfinished: bool, deep: bool, repair: bool, as_json: bool) -> None:
     """Check installation, home, servers, collection and encoder.
+
+    --repair makes vectors, keyphrases, phrases, topics and indexes of the tables again, and names the files to index
+    again where texts are lost. It leaves the rest of a collection as it is.
 
     Each line is OK, WARN (it works, and something should be known) or FAIL. Exits with 1 when a check failed.
 
     \b
     Examples:
       indexer doctor
+      indexer doctor --deep
+      indexer doctor --repair
       indexer doctor --remove-unfinished
       indexer doctor --json
     """
     found: list[Check] = []
-    for one in _checks(app, remove_unfinished):
+    for one in _checks(app, remove_unfinished, deep=deep, repair=repair):
         check = replace(one, hint=app.completed(one.hint))
         found.append(check)
         if not as_json:
@@ -64,7 +72,7 @@ def _end(found: list[Check]) -> str:
     return f"{count(failed, 'check')} failed, {count(warned, 'warning')}"
 
 
-def _checks(app: App, remove_unfinished: bool) -> Iterator[Check]:
+def _checks(app: App, remove_unfinished: bool, *, deep: bool, repair: bool) -> Iterator[Check]:
     """All of them; those that load the encoder and measure it take seconds, and come last."""
     from indexer.cli.doctor import machine, places
 
@@ -80,7 +88,7 @@ def _checks(app: App, remove_unfinished: bool) -> Iterator[Check]:
     if settings.broker:
         yield from places.broker(settings)
     if answering:
-        yield from _of_collection(app, settings, remove_unfinished)
+        yield from _of_collection(app, settings, remove_unfinished, deep=deep, repair=repair)
     yield from machine.threads(settings)
     yield from machine.tagger(settings)
     yield from machine.encoder(settings)
@@ -95,7 +103,9 @@ def _of_places(settings: Settings) -> Found:
     yield from places.catalog(settings)
 
 
-def _of_collection(app: App, settings: Settings, remove_unfinished: bool) -> Found:
+def _of_collection(
+    app: App, settings: Settings, remove_unfinished: bool, *, deep: bool, repair: bool
+) -> Found:
     from indexer.cli.doctor import collection as checks
     from indexer.errors import IndexerError, NotFound
 
@@ -111,6 +121,9 @@ def _of_collection(app: App, settings: Settings, remove_unfinished: bool) -> Fou
     with opened as collection:
         yield from checks.generations(app, collection, remove=remove_unfinished)
         yield from checks.engine(collection)
+        yield from (
+            checks.repaired(app, collection) if repair else checks.integrity(app, collection, deep=deep)
+        )
         yield from checks.counts(app, collection)
         yield from checks.runs(app, collection)
         yield from checks.letters(app, collection)

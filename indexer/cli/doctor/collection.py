@@ -61,30 +61,48 @@ def _is_building(collection: Collection) -> bool:
 
 @guarded("engine")
 def engine(collection: Collection) -> Found:
-    import sqlite3
-    from contextlib import closing
-
-    from indexer import read_only
-    from indexer.engines.local import LocalEngine
-
     info = collection.engine.info()
     yield Check("engine", "OK", f"{info.description}, {size(info.bytes)}")
     for problem in collection.engine.problems(full=True):
         yield Check("engine", "FAIL" if problem.fatal else "WARN", problem.found, problem.hint)
-    if not isinstance(collection.engine, LocalEngine):
-        return
-    file = collection.engine.path / "collection.sqlite"
-    try:
-        with closing(read_only.connect(file, sqlite3.Connection)) as connection:
-            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        answer = str(error)
-    if answer == "ok":
-        yield Check("integrity", "OK", "quick_check finds no fault")
-    else:
+
+
+@guarded("integrity")
+def integrity(app: App, collection: Collection, *, deep: bool) -> Found:
+    """Whether rows are what was written: a sample of the vectors, or everything."""
+    from indexer.runs.repair import compare, damage_of_fit
+
+    name, catalog = collection.name, collection.catalog
+    found = [*collection.engine.damage(deep=deep).found, damage_of_fit(catalog, name)]
+    holder = catalog.lock_holder(name)
+    if deep and holder:
+        yield Check("integrity", "WARN", f"documents are not compared: {holder} writes", "Try again later.")
+    elif deep:
+        found += compare(collection.engine, catalog, name).found
+    for fault in filter(None, found):
+        yield Check("integrity", "FAIL", fault, f"Repair it: {app.again('doctor --repair')}")
+    if not any(found):
+        extent = "all rows are" if deep else "sampled rows are"
+        yield Check("integrity", "OK", f"{extent} what was written")
+
+
+@guarded("repair")
+def repaired(app: App, collection: Collection) -> Found:
+    """Look for all damage, and repair what can be repaired."""
+    import shlex
+
+    from indexer.cli.output import working
+
+    with working(app) as progress:
+        done = collection.repair(progress=progress)
+    for fault in done.found:
+        yield Check("repair", "OK", fault)
+    mined = f"{count(done.mined, 'document')} mined again" if done.mined else ""
+    yield Check("repair", "OK", mined or ("written again" if done.found else "nothing was damaged"))
+    if done.sources:
         yield Check(
-            "integrity", "FAIL", f"{file} is damaged: {answer}",
-            f"Put back a copy of {collection.settings.home}, or move it away and index again.",
+            "repair", "WARN", "some texts are lost or altered, and only their files have them",
+            f"Index them again: {app.again(shlex.join(['index', *done.sources]))}",
         )  # fmt: skip
 
 

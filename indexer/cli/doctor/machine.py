@@ -118,6 +118,7 @@ def tagger(settings: Settings) -> Found:
 
 @guarded("encoder", "Another backend may work: --backend torch-fp32.")
 def encoder(settings: Settings) -> Found:
+    from models.checksums import damaged_files
     from models.load import is_user_class, load_encoder
     from models.registry import Registry
 
@@ -131,6 +132,8 @@ def encoder(settings: Settings) -> Found:
         yield Check("model", "FAIL", f"{weights} is not there", "Install the base model again.")
         return
     yield Check("model", "OK", f"{bundle.name}, {bundle.dims} dims, {size(weights.stat().st_size)}")
+    for path in damaged_files(bundle):
+        yield Check("model", "FAIL", f"{path} is damaged", "Install the program and the base model again.")
 
     encoder = load_encoder(
         settings.bundle, home=settings.home, backend=settings.backend, threads=settings.threads

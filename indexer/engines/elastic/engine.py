@@ -10,6 +10,7 @@ from typing import Any
 from indexer.common import Floats, batches
 from indexer.engines.base import (
     Counted,
+    Damage,
     EngineInfo,
     Filter,
     Fragment,
@@ -24,6 +25,7 @@ from indexer.engines.base import (
 from indexer.engines.elastic import health, mentions, rows, search, writing
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
+from indexer.engines.elastic.damage import missing_mentions
 from indexer.engines.elastic.indices import Names, crowded, grow_graph, index_state, prepare
 from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.vector_cache import VectorCache
@@ -214,6 +216,16 @@ class ElasticEngine:
         if full:
             return list(health.problems(self._cluster, self.names))
         return health.urgent_problems(self._cluster, self.names)
+
+    def damage(self, *, deep: bool = False) -> Damage:
+        if not deep:
+            return Damage()
+        self._fresh.refresh(self.names.documents)
+        self._fresh.refresh(self.names.mentions)
+        return missing_mentions(self._cluster, self.names)
+
+    def set_aside(self, damage: Damage) -> None:
+        pass  # mining a document again replaces its rows
 
     def fields(self) -> list[str]:
         answer = self._cluster.ask(self._cluster.client.indices.get_mapping, index=self.names.documents)

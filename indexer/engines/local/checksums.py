@@ -143,7 +143,7 @@ _NOUNS = {"documents": "documents", "mentions": "documents' mentions", "phrases"
 
 
 def set_aside(connection: sqlite3.Connection, damage: list[DamagedBlocks], row_bytes: int) -> None:
-    """Let the next rows of damaged files begin in a block of their own, and have damaged phrases written again.
+    """Let the next rows of damaged files begin in a block of their own, and have damaged phrases made again.
 
     The damaged rows are dead as soon as their documents are mined again, and compaction drops them.
     """
@@ -158,7 +158,7 @@ def set_aside(connection: sqlite3.Connection, damage: list[DamagedBlocks], row_b
             os.close(handle)
         connection.execute("UPDATE vector_files SET rows = ? WHERE kind = ?", (rows, one.kind))
         if one.kind == "phrases":
-            connection.executemany(
-                "INSERT OR IGNORE INTO changed_phrases SELECT code FROM phrases WHERE slot BETWEEN ? AND ?",
-                [(block * BLOCK, (block + 1) * BLOCK - 1) for block in one.blocks],
-            )
+            bounds = [(block * BLOCK, (block + 1) * BLOCK - 1) for block in one.blocks]
+            chosen = "FROM phrases WHERE slot BETWEEN ? AND ?"
+            connection.executemany(f"INSERT OR IGNORE INTO changed_phrases SELECT code {chosen}", bounds)
+            connection.executemany(f"DELETE {chosen}", bounds)

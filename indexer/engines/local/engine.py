@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.local import checksums, compaction, document_rows, phrase_rows, schema, search
+from indexer.engines.local import checksums, compaction, document_rows, integrity, phrase_rows, schema, search
 from indexer.engines.local.connections import Connection, Connections, translated
 from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
@@ -43,6 +44,7 @@ from indexer.records import (
 )
 
 FILE = "collection.sqlite"
+RESTORE = "Put back a backup: indexer restore FILE. Or index the documents again, in another home."
 MIN_FREE_BYTES = 64 << 20  # below it, `problems` reports a full disk
 MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 
@@ -218,11 +220,15 @@ class LocalEngine:
         return [HealthProblem(found, "Free some space: without it, writes fail.", fatal=free == 0)]
 
     def damage(self, *, deep: bool = False) -> Damage:
+        deep_tables = deep and not self._connections.read_only
         with self._connections.reading() as connection:
-            return checksums.described(self._damaged(connection, deep=deep), connection)
+            faults = integrity.faults(connection, deep=deep_tables)
+            damage = checksums.described(self._damaged(connection, deep=deep), connection)
+        return replace(damage, found=(*(f"{self.path / FILE}: {fault}" for fault in faults), *damage.found))
 
     def set_aside(self, damage: Damage) -> None:
         with self._connections.writing(durable=True) as connection:
+            integrity.mend(connection, RESTORE)
             checksums.set_aside(connection, self._damaged(connection, deep=True), self._vectors.row_bytes)
         self._vectors.close()  # a file may be a new one under its old name
 

@@ -211,10 +211,7 @@ def _write_all(handle: int, rows: Half) -> None:
 
 
 def missing(path: Path, what: str) -> EngineUnavailable:
-    return EngineUnavailable(
-        f"{path} {what}: the file was removed or cut.",
-        hint=checksums.REPAIR,
-    )
+    return EngineUnavailable(f"{path} {what}: the file was removed or cut.", hint=checksums.REPAIR)
 
 
 def _located(connection: sqlite3.Connection, kind: str) -> tuple[str, int]:

@@ -62,7 +62,8 @@ def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
     engine.close()
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.executescript(
-            "DROP TABLE vector_checksums; DROP TABLE words; ALTER TABLE texts DROP COLUMN absent; DELETE FROM fields WHERE field = 0;"
+            "DROP TABLE vector_checksums; DROP TABLE words; ALTER TABLE texts DROP COLUMN absent;"
+            "DELETE FROM fields WHERE field = 0;"
             "CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc',"
             " tokenize='porter unicode61 remove_diacritics 2');"
             "INSERT INTO words(words) VALUES ('rebuild'); PRAGMA user_version = 1;"

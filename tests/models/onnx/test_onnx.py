@@ -16,6 +16,7 @@ import pytest
 from indexer.errors import BackendUnavailable
 from indexer.protocols import Window
 from models.bundle import write_bundle
+from models.checksums import FILE
 from models.onnx import backend
 from models.onnx.backend import DATA, GRAPH, exported
 from models.onnx.graph import Shape, quantise
@@ -69,7 +70,7 @@ def test_vectors_do_not_depend_on_the_batch(bundle, home, name):
 
 def test_the_graph_is_written_once(bundle, tmp_path):
     folder = exported(bundle, tmp_path, quantised=False)
-    assert sorted(os.listdir(folder)) == [GRAPH, DATA]
+    assert sorted(os.listdir(folder)) == [FILE, GRAPH, DATA]
     before = (folder / GRAPH).stat().st_mtime_ns
     assert exported(bundle, tmp_path, quantised=False) == folder
     assert (folder / GRAPH).stat().st_mtime_ns == before
@@ -89,6 +90,35 @@ def test_an_unfinished_graph_is_written_again(bundle, tmp_path, monkeypatch):
     assert os.listdir(tmp_path / "onnx") == []
     monkeypatch.undo()
     assert (exported(bundle, tmp_path, quantised=True) / GRAPH).is_file()
+
+
+@pytest.mark.parametrize("damage", ["zeroed", "cut", "removed"])
+def test_a_damaged_graph_is_written_again(bundle, tmp_path, damage):
+    folder = exported(bundle, tmp_path, quantised=False)
+    data = folder / DATA
+    original = data.read_bytes()
+    if damage == "removed":
+        data.unlink()
+    else:
+        data.write_bytes(bytes(len(original)) if damage == "zeroed" else original[: len(original) // 2])
+    assert exported(bundle, tmp_path, quantised=False) == folder
+    assert data.read_bytes() == original
+
+
+def test_a_graph_without_checksums_is_used_as_it_is(bundle, tmp_path):
+    folder = exported(bundle, tmp_path, quantised=False)
+    (folder / FILE).unlink()
+    before = (folder / DATA).stat().st_mtime_ns
+    assert exported(bundle, tmp_path, quantised=False) == folder
+    assert (folder / DATA).stat().st_mtime_ns == before
+
+
+def test_a_damaged_graph_that_cannot_be_replaced_is_refused(bundle, tmp_path, monkeypatch):
+    folder = exported(bundle, tmp_path, quantised=False)
+    (folder / DATA).write_bytes(b"x")
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(BackendUnavailable, match="cannot be kept"):
+        exported(bundle, tmp_path, quantised=False)
 
 
 def test_a_race_is_won_by_the_first(bundle, tmp_path, monkeypatch):

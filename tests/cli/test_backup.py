@@ -1,0 +1,47 @@
+"""indexer backup and restore, and what doctor finds and repairs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import closing
+
+from indexer.engines.local import LocalEngine
+
+
+def checks(run, home, *options):
+    result = run("doctor", "--json", *options, home=home)
+    return result.exit_code, {check["check"]: check for check in json.loads(result.stdout)}
+
+
+def test_doctor_finds_and_repairs_damaged_vectors(run, home, indexed):
+    shutil.copytree(indexed, home)
+    path = home / "collections" / "main" / "mentions-1.f16"
+    path.write_bytes(bytes(path.stat().st_size))
+    code, found = checks(run, home)
+    assert code == 1
+    assert "mentions-1.f16: the vectors of 21 documents" in found["integrity"]["found"]
+    assert f"indexer --home {home} doctor --repair" in found["integrity"]["hint"]
+    assert "21 documents mined again" in run("doctor", "--repair", home=home).stdout
+    assert checks(run, home, "--deep")[1]["integrity"]["found"] == "all rows are what was written"
+
+
+def test_doctor_names_the_files_of_lost_texts(run, home, write, corpus, tmp_path):
+    source = write(tmp_path / "docs.jsonl", corpus())
+    run("index", source, "--topics", "3", home=home)
+    with closing(LocalEngine(home / "collections" / "main", 384)) as engine:
+        engine.delete(["d03"])
+    code, found = checks(run, home, "--deep")
+    assert (code, found["integrity"]["found"]) == (1, "1 documents are not in the engine: d03")
+    code, found = checks(run, home, "--repair")
+    assert f"indexer --home {home} index {source}" in found["repair"]["hint"]
+
+
+def test_backup_and_restore(run, home, indexed, tmp_path):
+    result = run("backup", tmp_path / "b.tar", "--json", home=indexed)
+    assert json.loads(result.stdout)["collections"] == ["main"]
+    result = run("restore", tmp_path / "b.tar", home=home)
+    assert (result.exit_code, "1 collection" in result.stdout) == (0, True)
+    assert run("topics", home=home).stdout == run("topics", home=indexed).stdout
+    result = run("restore", tmp_path / "b.tar", home=home)
+    assert (result.exit_code, "is not empty" in result.stderr) == (2, True)
