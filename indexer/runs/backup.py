@@ -80,7 +80,7 @@ class _Hashed:
 
 
 def back_up(home: Path, file: Path, *, progress: Progress = no_progress) -> Backup:
-    """Write everything of a home into one tar file; other processes may read and write meanwhile.
+    """Write everything of a home into one tar file; other processes may read and write.
 
     Args:
         file: Compressed when its name ends in ``.gz`` or ``.xz``. An existing one is replaced when all is written.
