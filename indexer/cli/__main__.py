@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from indexer.cli import main
+from indexer.cli import start
 
-main(prog_name="indexer")
+start()

@@ -15,7 +15,9 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -73,7 +75,7 @@ SECTIONS = {
 }
 # A full or read-only disk, or a broken one: not a bug.
 DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
-INTERRUPTED = 130  # the exit code of shells: 128 + SIGINT
+INTERRUPTED, TERMINATED = 130, 143  # the exit codes of shells: 128 + the signal
 SHARED_NOTE = (
     "Options of every command, before or after its name: --home, --collection, --engine, --bundle, --encoder, "
     "--reader, --backend, --threads, -v, --traceback. See: indexer --help"
@@ -348,6 +350,27 @@ class Group(LazyGroup):
             formatter.write_text(f"Without a command: {self._default}.")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def _terminated_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does; those that serve and work have handlers of their own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class Root(LazyGroup):
     """Prints our errors as two lines: the error, and the next step. Others keep their traceback: they are bugs."""
 
@@ -356,7 +379,8 @@ class Root(LazyGroup):
 
         app = ctx.ensure_object(App)
         try:
-            return super().invoke(ctx)
+            with _terminated_like_ctrl_c():
+                return super().invoke(ctx)
         except IndexerError as error:
             if app.traceback:
                 raise
@@ -373,10 +397,10 @@ class Root(LazyGroup):
             click.echo(f"Error: The disk{where} cannot be written to: {error.strerror}.", err=True)
             click.echo("Free some space and run the command again: what was written before stays.", err=True)
             ctx.exit(1)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             resume = " Written data is kept; the same command resumes." if app.resumable else ""
             click.echo(f"\nStopped.{resume}", err=True)
-            ctx.exit(INTERRUPTED)
+            ctx.exit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED)
 
 
 @click.group(

@@ -341,7 +341,7 @@ class Pipeline:
         here = self._options.tagger_is_loaded and _is_small(first, pending)
         processes = 0 if here else self._options.taggers
         with (
-            ThreadPoolExecutor(1) as thread,
+            _abandoned(ThreadPoolExecutor(1)) as thread,
             PreparePool(processes, self._options.tagger, seconds=self._options.tagging_seconds) as pool,
         ):
             loading = thread.submit(self._options.encoder)
@@ -426,6 +426,17 @@ class Pipeline:
         self.catalog.dead_letter(self.collection, failures_of(stage, problems))
         report.failed += len(problems)
         report.problems += [shown(p) for p in problems[: max(0, MAX_PROBLEMS - len(report.problems))]]
+
+
+@contextmanager
+def _abandoned(executor: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
+    """Wait for the executor at the end; after an error, and Ctrl-C, only what it has not begun is cancelled."""
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
 
 
 def _is_small(chunk: Sequence[Document], pending: int) -> bool:

@@ -54,7 +54,10 @@ class PreparePool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
+        if error is None:
+            self._stop()
+        else:
+            self._kill()  # Ctrl-C does not wait for a long document
 
     def prepare_chunks(
         self, chunks: Iterable[Chunk], *, ahead: int = 4
