@@ -47,6 +47,9 @@ format: .venv/installed  ## format the code and sort the imports
 bench: .venv-bench/installed  ## compare with KeyBERT and BERTopic; BENCH_ARGS="--help" lists the options
 	@$(BENCH_BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
+bench-%: .venv/installed
+	@$(BIN)/python -m benchmarks.$* $(BENCH_ARGS)
+
 tables: .venv/installed  ## measure everything that files in DATA allow, and write docs/results.md
 	@$(BIN)/python -m benchmarks.tables --data "$(DATA)" $(TABLES_ARGS)
 

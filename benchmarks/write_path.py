@@ -23,7 +23,7 @@ import psutil
 from elasticsearch import Elasticsearch
 
 from benchmarks.corpus import SHIPPED, write_sample
-from benchmarks.servers import DEFAULT, VERSIONS, Servers, servers
+from benchmarks.servers import VERSIONS, Servers, servers
 from benchmarks.table import Row, table
 
 WARM = 64  # documents of the run before the clock: it measures the backends, once in a home
@@ -37,10 +37,25 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=SHIPPED, help="JSON Lines, .gz or not")
     parser.add_argument("--documents", type=int, default=600)
-    parser.add_argument("--elasticsearch", choices=VERSIONS, default=DEFAULT)
+    parser.add_argument("--elasticsearch", type=versions, default=list(VERSIONS), help=",".join(VERSIONS))
     parser.add_argument("--ways", type=lambda text: text.split(","), default=["embedded", "alone", "workers"])
     arguments = parser.parse_args()
-    with servers(arguments.elasticsearch, {"http.client_stats.closed_channels.max_age": "2h"}) as site:
+    for version in arguments.elasticsearch:
+        print(f"Elasticsearch {version}")
+        compare(version, arguments)
+
+
+def versions(text: str) -> list[str]:
+    """Read the versions of an option."""
+    chosen = text.split(",")
+    if unknown := set(chosen) - set(VERSIONS):
+        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: choose from {', '.join(VERSIONS)}")
+    return chosen
+
+
+def compare(version: str, arguments: argparse.Namespace) -> None:
+    """Index the same documents in each way, one after the other, and print the table."""
+    with servers(version, {"http.client_stats.closed_channels.max_age": "2h"}) as site:
         source, warm = site.home / "sample.jsonl", site.home / "warm.jsonl"
         write_sample(arguments.data, arguments.documents, source)
         write_sample(arguments.data, WARM, warm)
