@@ -37,7 +37,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=SHIPPED, help="JSON Lines, .gz or not")
     parser.add_argument("--documents", type=int, default=600)
-    parser.add_argument("--elasticsearch", type=versions, default=list(VERSIONS), help=",".join(VERSIONS))
+    parser.add_argument("--elasticsearch", type=versions, default=["8.19", "9.2"], help=",".join(VERSIONS))
     parser.add_argument("--ways", type=lambda text: text.split(","), default=["embedded", "alone", "workers"])
     arguments = parser.parse_args()
     for version in arguments.elasticsearch:
