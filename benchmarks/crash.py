@@ -1,106 +1,178 @@
-"""Kill an index run with SIGKILL in each of its stages, run it again, and compare with an undisturbed run.
+"""Kill index runs and retrains with SIGKILL at random moments, run them again, and compare with an undisturbed run.
 
-    python -m benchmarks.crash --data articles.jsonl.gz --documents 3000
+    python -m benchmarks.crash --kills 100 --documents 200
+    python -m benchmarks.crash --kills 100 --elasticsearch 9.2
+    python -m benchmarks.crash --kills 30 --retrain 20
 
-Prints the progress at each kill and the differences at the end; any difference is a bug.
+The killed process prints each stage when it begins, so the stage that is counted is the one that the kill fell into. A
+run is killed and repeated until it ends; then its rows are compared with those of the undisturbed run, and with the
+ledger. Any difference is a bug, and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
+import random
+import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.corpus import SHIPPED, write_sample
+from benchmarks.programs.in_stages import DONE
+from benchmarks.servers import VERSIONS, Elastic
+from benchmarks.table import table
 from indexer.collection import Collection
 from indexer.common import batches
+from indexer.runs.repair import compare as compare_with_ledger
+from indexer.settings import Settings, load_settings
 
 SAME_VECTOR = 0.999  # cosine
+ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="JSON Lines, .gz or not")
-    parser.add_argument("--documents", type=int, default=3000)
+    parser.add_argument("--data", type=Path, default=SHIPPED, help="JSON Lines, .gz or not")
+    parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--elasticsearch", choices=VERSIONS)
+    parser.add_argument("--retrain", type=float, metavar="SECONDS", help="kill retrains with this budget")
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        sample = Path(folder) / "sample.jsonl"
-        opened = gzip.open if arguments.data.suffix == ".gz" else open
-        with opened(arguments.data, "rt", encoding="utf-8") as lines:
-            sample.write_text("".join(islice(lines, arguments.documents)), encoding="utf-8")
-        whole, broken = Path(folder) / "whole", Path(folder) / "broken"
-        index(whole, sample).wait()
-        for name, reached in STAGES.items():
-            kill_when(name, reached, broken, sample, arguments.documents)
-        index(broken, sample).wait()
-        sys.exit(compare(whole, broken))
+    with tempfile.TemporaryDirectory() as folder, server(arguments.elasticsearch) as engine:
+        source = Path(folder) / "sample.jsonl"
+        write_sample(arguments.data, arguments.documents, source)
+        killing = Killing(Path(folder), source, engine, random.Random(arguments.seed))
+        killing.run(arguments.kills, arguments.retrain)
+    killing.show()
+    sys.exit(bool(killing.differences))
 
 
-def index(home: Path, sample: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "indexer.cli", "--home", str(home), "index", str(sample)]
-    return subprocess.Popen(command, start_new_session=True)
-
-
-def states(home: Path) -> Mapping[str, int]:
-    """state ► documents, read while the program runs."""
+@contextmanager
+def server(version: str | None) -> Iterator[str]:
+    """The address of an engine."""
+    if version is None:
+        yield "local"
+        return
+    elastic = Elastic(version, {})
+    elastic.start()
     try:
-        catalog = sqlite3.connect(f"file:{home}/catalog.sqlite?mode=ro", uri=True)
-        try:
-            return dict(catalog.execute("SELECT state, count(*) FROM documents GROUP BY state"))
-        finally:
-            catalog.close()
-    except sqlite3.Error:  # not there yet
-        return {}
+        yield elastic.url
+    finally:
+        elastic.remove()
 
 
-def fitted(home: Path) -> bool:
-    """Whether the topics are fitted, so that documents and phrases are being finished."""
-    try:
-        catalog = sqlite3.connect(f"file:{home}/catalog.sqlite?mode=ro", uri=True)
-        try:
-            return bool(catalog.execute("SELECT count(*) FROM fits").fetchone()[0])
-        finally:
-            catalog.close()
-    except sqlite3.Error:
-        return False
+@dataclass
+class Killing:
+    """Runs that are killed, the stages that the kills fell into, and what was different at the end."""
+
+    folder: Path
+    source: Path
+    engine: str
+    chance: random.Random
+    fell: Counter[str] = field(default_factory=Counter)
+    ended: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    def run(self, kills: int, budget: float | None) -> None:
+        """Kill runs, or retrains of an indexed collection, until there were so many kills."""
+        lengths = self._undisturbed("whole", "index", str(self.source))
+        what, argument = ("index", str(self.source)) if budget is None else ("retrain", str(budget))
+        if budget is not None:
+            self._undisturbed("kept", "index", str(self.source))
+            lengths = self._undisturbed("kept", what, argument)
+        number = 0
+        while sum(self.fell.values()) < kills:
+            number += 1
+            name = f"broken{number}"
+            if budget is not None:
+                self._undisturbed(name, "index", str(self.source))
+            while sum(self.fell.values()) < kills and self._killed(name, what, argument, lengths):
+                pass
+            self._undisturbed(name, what, argument)
+            self._check(name, budget)
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _undisturbed(self, name: str, what: str, argument: str) -> dict[str, float]:
+        """Run to the end; returns the seconds of each stage."""
+        lengths: dict[str, float] = {}
+        process = self._started(name, what, argument)
+        stage, since = "", time.perf_counter()
+        for line in process.stdout or ():
+            now = time.perf_counter()
+            lengths[stage] = lengths.get(stage, 0.0) + now - since
+            stage, since = line.strip(), now
+        if process.wait() or stage != DONE:
+            raise SystemExit(f"{what} ended with {process.returncode} in {stage or 'its start'}.")
+        lengths.pop("", None)
+        return lengths
+
+    def _killed(self, name: str, what: str, argument: str, lengths: Mapping[str, float]) -> bool:
+        """Start a run and kill it at a random moment of the stage that was hit least; False when it ended before."""
+        target = min(lengths, key=lambda stage: (self.fell[stage], self.chance.random()))
+        process = self._started(name, what, argument)
+        last = ""
+        for line in process.stdout or ():
+            last = line.strip()
+            if last == target:
+                time.sleep(self.chance.random() * lengths[target])
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+        rest = [line.strip() for line in process.stdout or ()]
+        process.wait()
+        last = rest[-1] if rest else last
+        if last == DONE or process.returncode != -signal.SIGKILL:
+            if last != DONE:
+                self.differences.append(f"{name}: ended with {process.returncode} in {last}")
+            return False
+        self.fell[last] += 1
+        return True
+
+    def _check(self, name: str, budget: float | None) -> None:
+        self.ended += 1
+        if budget is None:
+            found = compare(self._settings("whole"), self._settings(name))
+        else:
+            with Collection.open(self._settings(name)) as collection:
+                found = unsound(collection)
+        self.differences += [f"{name}: {what}" for what in found]
+
+    def _started(self, name: str, what: str, argument: str) -> subprocess.Popen[str]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("INDEXER_")}
+        return subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.programs.in_stages", what, argument],
+            env={
+                **kept, "PYTHONPATH": str(ROOT), "INDEXER_HOME": str(self.folder / name),
+                "INDEXER_ENGINE": self.engine, "INDEXER_COLLECTION": name,
+            },
+            cwd=self.folder, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def _settings(self, name: str) -> Settings:
+        return load_settings(home=self.folder / name, engine=self.engine, collection=name)
+
+    def show(self) -> None:
+        print(table([{"stage": stage, "kills": kills} for stage, kills in sorted(self.fell.items())]))
+        print(f"{sum(self.fell.values())} kills, {self.ended} runs ended and compared: ", end="")
+        print("; ".join(self.differences) or "no difference")
 
 
-STAGES: Mapping[str, Callable[[Path, int], bool]] = {
-    "while storing": lambda home, n: 0 < states(home).get("stored", 0) < n,
-    "while mining": lambda home, n: states(home).get("mined", 0) >= n // 2,
-    "while finishing": lambda home, n: fitted(home),
-}
-
-
-def kill_when(
-    name: str, reached: Callable[[Path, int], bool], home: Path, sample: Path, documents: int
-) -> None:
-    """Start a run, and kill it and its workers when it has reached a stage."""
-    run = index(home, sample)
-    while not reached(home, documents):
-        if run.poll() is not None:
-            sys.exit(f"The run ended before it could be killed {name}.")
-        time.sleep(0.02)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    print(f"killed {name}: {dict(states(home))}, topics fitted: {fitted(home)}", flush=True)
-
-
-def compare(whole: Path, broken: Path) -> int:
-    """Print what differs; returns the exit status."""
-    with Collection.open(home=whole) as one, Collection.open(home=broken) as two:
+def compare(whole: Settings, broken: Settings) -> list[str]:
+    """Return what differs; empty where nothing does."""
+    with Collection.open(whole) as one, Collection.open(broken) as two:
         ids = list(one.engine.document_ids())
         different = {
             "ids": ids != list(two.engine.document_ids()),
@@ -126,13 +198,16 @@ def compare(whole: Path, broken: Path) -> int:
             for x, y in zip(one.engine.mentions(some), two.engine.mentions(some), strict=True):
                 rows += (x.phrase_id, x.places, x.score, x.topic) != (y.phrase_id, y.places, y.score, y.topic)
                 lowest = min(lowest, float(np.dot(x.vector, y.vector)))
-    print(f"{len(ids)} documents compared")
-    for name, differs in different.items():
-        print(f"{name:10} {'DIFFERENT' if differs else 'equal'}")
-    print(f"documents  {documents} with other hash, keyphrases, offsets or topics")
-    print(f"mentions   {rows} with other offsets, score or topic")
-    print(f"vectors    lowest cosine {lowest:.6f}")
-    return int(any(different.values()) or bool(documents) or bool(rows) or lowest < SAME_VECTOR)
+        found = [name for name, differs in different.items() if differs]
+        found += [f"{documents} documents"] * bool(documents) + [f"{rows} mentions"] * bool(rows)
+        found += [f"vectors, cosine {lowest:.4f}"] * (lowest < SAME_VECTOR)
+        return found + unsound(two)
+
+
+def unsound(collection: Collection) -> list[str]:
+    """Return what is lost or damaged."""
+    differences = compare_with_ledger(collection.engine, collection.catalog, collection.name)
+    return [*differences.found, *collection.engine.damage(deep=True).found]
 
 
 def counted(collection: Collection) -> tuple[int, ...]:
