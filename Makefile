@@ -13,7 +13,7 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test live services check format bench tables bundle docs lock clean
+.PHONY: help demo install test live fuzz services check format bench tables bundle docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,11 @@ test: .venv/installed $(if $(REQUIRE_SERVICES),services)  ## run the fast tests;
 
 live: .venv/installed  ## run the tests that need real servers, which they start themselves
 	@$(BIN)/pytest -m live $(PYTEST_ARGS)
+
+# Hypothesis draws other examples each time; what fails is printed, and kept in .hypothesis for the next time.
+FUZZ = tests/readers tests/text tests/contract tests/web -k "any or mutated" -m "not live" -p no:cacheprovider
+fuzz: .venv/installed  ## try FUZZ_TIMES (100) times as many examples of files, texts, queries and requests: about an hour
+	@FUZZ_TIMES=$${FUZZ_TIMES:-100} $(BIN)/pytest $(FUZZ) $(PYTEST_ARGS)
 
 services: .venv/installed  ## install what these servers need, by apt, as root
 	@PYTHONPATH=tests $(BIN)/python -m services.install

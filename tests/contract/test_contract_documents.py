@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from contract_rows import axis, document, keyphrase, mention, mined
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -148,7 +149,9 @@ META = st.dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(text=st.text(), title=st.text(), meta=META)
 def test_any_document_comes_back_or_is_refused(engine, text, title, meta):
     given_ = Document("x", text, title, meta)

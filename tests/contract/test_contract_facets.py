@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from contract_asking import marked, words
 from contract_rows import axis, document, keyphrase, mined
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -153,7 +154,9 @@ _ANY = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(texts=st.lists(_ANY, min_size=5, max_size=5))  # five at a time: a server takes a while to store
 def test_marks_fit_in_any_text(engine, texts):
     of = dict(zip("abcde", texts, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from contract_asking import found, marked, under, words
 from contract_rows import DIMS, ROUNDING, axis, between, document, mention, mined, phrase
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -107,7 +108,9 @@ CLAUSES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(query=st.builds(WordQuery, st.lists(CLAUSES, max_size=4).map(tuple), st.booleans()))
 def test_no_text_is_ever_a_syntax_error(energy, query):
     answer = energy.search(SearchRequest(words=query, facets=("topic",)))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,11 +22,13 @@ JSON = st.recursive(
     ),
     max_leaves=8,
 )
-FAST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAST = settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
-def check(path):
-    for item in read([path], ReadOptions(max_bytes=100)):
+def check(path, most=100):
+    for item in read([path], ReadOptions(max_bytes=most)):
         assert isinstance(item, Document | InputError)
         if isinstance(item, Document):
             assert item.id

@@ -1,6 +1,7 @@
 import time
 
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,7 +145,7 @@ TEXTS = st.lists(st.one_of(SNIPPETS, st.text(max_size=8)), max_size=25).map("".j
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(title=TEXTS, text=TEXTS)
 def test_offsets_hold_for_any_text(preparer, title, text):
     document = Document("d", text, title)

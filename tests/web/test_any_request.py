@@ -6,6 +6,7 @@ import json
 from urllib.parse import quote
 
 import pytest
+from fuzzing import TIMES, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from web_client import indexed, made, serving
@@ -40,7 +41,7 @@ POSTED = st.fixed_dictionaries(
 TAKING_BODIES = (("POST", "/api/keyphrases"), ("POST", "/api/documents"), ("PATCH", "/api/topics/{id}"))
 
 any_of = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=TIMES == 1, database=None
 )
 
 
@@ -75,7 +76,7 @@ def check(answer, operation):
 
 
 @pytest.mark.slow
-@settings(any_of, max_examples=250)
+@settings(any_of, max_examples=examples(250))
 @given(data=st.data())
 def test_whatever_is_asked_the_answer_is_described(served, data):
     paths = described(served)
@@ -89,7 +90,7 @@ def test_whatever_is_asked_the_answer_is_described(served, data):
 
 
 @pytest.mark.slow
-@settings(any_of, max_examples=120)
+@settings(any_of, max_examples=examples(120))
 @given(target=st.sampled_from(TAKING_BODIES), body=BODIES | POSTED | st.lists(POSTED, max_size=3))
 def test_whatever_is_sent_the_answer_is_described(served, target, body):
     method, path = target
@@ -106,7 +107,7 @@ HEADERS = st.one_of(
 @pytest.mark.parametrize(
     "name", ["Host", "Origin", "Cookie", "Authorization", "Content-Type", "Accept-Language"]
 )
-@settings(any_of, max_examples=40)
+@settings(any_of, max_examples=examples(40))
 @given(value=HEADERS)
 def test_any_header_is_answered(served, name, value):
     for method, path in (("GET", "/"), ("POST", "/api/keyphrases"), ("POST", "/operations/upload")):
