@@ -32,11 +32,11 @@ def main() -> None:
     stages = Stages()
     switch = LocalGenerations.switch
 
-    def told(generations: LocalGenerations, number: int) -> None:
+    def switched(generations: LocalGenerations, number: int) -> None:
         switch(generations, number)
         stages("engine switched, catalog not", 0, None)
 
-    LocalGenerations.switch = told  # type: ignore[method-assign]
+    LocalGenerations.switch = switched  # type: ignore[method-assign]
     with Collection.open() as collection:
         if what == "index":
             collection.index([argument], progress=stages)
