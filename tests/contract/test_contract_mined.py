@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contract_rows import ROUNDING, axis, between, document, keyphrase, mention, mined
 
-from indexer.engines.base import SearchRequest
+from indexer.engines.base import Damage, SearchRequest
 from indexer.errors import MappingMismatch
 from indexer.records import Keyphrase, Place, Refinement, TopicWeight
 
@@ -260,3 +260,12 @@ def test_vectors_as_stored_are_those_that_come_back(engine):
     rows = {row.phrase: row.vector for row in engine.mentions(["a"])}
     expected = np.stack([stored.vector, rows["x"], rows["y"]])
     np.testing.assert_array_equal(engine.as_stored(vectors), expected)
+
+
+def test_what_was_written_is_not_damaged(engine):
+    engine.store([document("a"), document("b")])
+    assert engine.damage(deep=True) == Damage()
+    engine.write_mined([mined("a", mentions=(mention("a", "wind"), mention("a", "sea")))])
+    engine.write_mined([mined("a", mentions=(mention("a", "sea"),)), mined("b")])
+    engine.delete(["b"])
+    assert engine.damage() == engine.damage(deep=True) == Damage()

@@ -11,9 +11,11 @@ from schema_2 import make_schema_2
 from services.elastic import elasticsearch, no_indices
 
 from indexer.collection import Collection
+from indexer.engines.base import Damage
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.elastic.indices import Names
 from indexer.errors import NotFound
+from indexer.runs.repair import compare
 from indexer.search.query import parse_filter
 
 SUBJECTS = {
@@ -184,3 +186,24 @@ def test_a_collection_that_is_not_there_leaves_nothing_behind(url, tmp_path):
             create=False,
         )
     assert not (tmp_path / "home").exists()
+
+
+def test_what_is_missing_is_found_and_repaired(both, url):
+    local, elastic, source = both
+    before = documents(elastic)
+    assert elastic.engine.damage(deep=True) == Damage()
+    assert not compare(elastic.engine, elastic.catalog, elastic.name).found
+    names = Names("test-collection-main")
+    with closing(connect(url)) as cluster:
+        lost = {"terms": {"document_id": ["d01", "d02"]}}
+        found = cluster.client.search(index=names.mentions, query=lost, size=100)
+        for hit in found["hits"]["hits"]:
+            cluster.client.delete(index=names.mentions, id=hit["_id"], refresh=True)
+        cluster.client.delete(index=names.documents, id="d05", refresh=True)
+    assert elastic.engine.damage(deep=True).documents == ("d01", "d02")
+    repaired = elastic.repair()
+    assert (repaired.mined, repaired.sources) == (2, [str(source)])
+    assert elastic.engine.damage(deep=True) == Damage()
+    assert not compare(elastic.engine, elastic.catalog, elastic.name).found
+    assert elastic.index([source]).new == 1
+    assert documents(elastic) == before == documents(local)
