@@ -88,23 +88,17 @@ class Killing:
     differences: list[str] = field(default_factory=list)
 
     def run(self, kills: int, budget: float | None) -> None:
-        """Kill runs, or retrains of an indexed collection, until there were so many kills."""
+        """Kill runs in new homes, or retrains of one collection, until there were so many kills."""
         lengths = self._undisturbed("whole", "index", str(self.source))
         what, argument = ("index", str(self.source)) if budget is None else ("retrain", str(budget))
         if budget is not None:
-            self._undisturbed("kept", "index", str(self.source))
-            lengths = self._undisturbed("kept", what, argument)
-        number = 0
+            lengths = self._undisturbed("whole", what, argument)
         while sum(self.fell.values()) < kills:
-            number += 1
-            name = f"broken{number}"
-            if budget is not None:
-                self._undisturbed(name, "index", str(self.source))
+            name = f"broken{self.ended}" if budget is None else "whole"
             while sum(self.fell.values()) < kills and self._killed(name, what, argument, lengths):
                 pass
             self._undisturbed(name, what, argument)
-            self._check(name, budget)
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+            self._check(name)
 
     def _undisturbed(self, name: str, what: str, argument: str) -> dict[str, float]:
         """Run to the end; returns the seconds of each stage."""
@@ -141,10 +135,11 @@ class Killing:
         self.fell[last] += 1
         return True
 
-    def _check(self, name: str, budget: float | None) -> None:
+    def _check(self, name: str) -> None:
         self.ended += 1
-        if budget is None:
+        if name != "whole":
             found = compare(self._settings("whole"), self._settings(name))
+            shutil.rmtree(self.folder / name)
         else:
             with Collection.open(self._settings(name)) as collection:
                 found = unsound(collection)
@@ -157,6 +152,7 @@ class Killing:
             env={
                 **kept, "PYTHONPATH": str(ROOT), "INDEXER_HOME": str(self.folder / name),
                 "INDEXER_ENGINE": self.engine, "INDEXER_COLLECTION": name,
+                "INDEXER_BACKEND": "onnx-int8",  # measuring them would take most of a retrain
             },
             cwd=self.folder, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip

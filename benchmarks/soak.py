@@ -32,11 +32,13 @@ from indexer.collection import Collection
 
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from operations import FEWEST, Actor, Operations, check
+from operations import Actor, Operations, check
 
 PROCESSES = 3
 RETRAINS = 1  # the process that retrains and rolls back
-STEPS = 10  # of an example of Hypothesis
+RETRAIN_EVERY = 240.0  # seconds
+FEWEST = 80  # documents of each process: a retrain needs 200
+STEPS = 6  # of an example of Hypothesis
 LENGTH = 600  # characters of a document
 PAUSE = 900.0  # seconds that a process may need to come to a check
 MEGABYTE = 1_000_000
@@ -65,7 +67,12 @@ class Soak:
 
     def __init__(self, folder: Path, engine: str, log: Path, checks: int, every: float) -> None:
         self._folder = folder
-        self._settings = {"home": folder / "home", "engine": engine, "collection": "soak"}
+        self._settings = {
+            "home": folder / "home",
+            "engine": engine,
+            "collection": "soak",
+            "backend": "onnx-int8",
+        }
         self._log = log
         self._checks = checks
         self._every = every
@@ -137,9 +144,15 @@ def work(
         with Collection.open(**collection_settings) as collection:
             some = [text[:LENGTH] for text in texts(SHIPPED)][number::PROCESSES]
             actor = Actor(
-                collection, number, folder / f"p{number}.jsonl", some, logged, retrains=number == RETRAINS
+                collection,
+                number,
+                folder / f"p{number}.jsonl",
+                some,
+                logged,
+                fewest=FEWEST,
+                retrain_every=RETRAIN_EVERY if number == RETRAINS else float("inf"),
             )
-            actor.add(FEWEST)
+            actor.add(actor.fewest)
             actor.index()
             barrier.wait(PAUSE)
             for turn in range(1, checks + 1):
@@ -165,7 +178,7 @@ def operate(actor: Actor, until: float) -> None:
         run_state_machine_as_test(
             Process,
             settings=settings(
-                max_examples=4, stateful_step_count=STEPS, deadline=None, database=None,
+                max_examples=2, stateful_step_count=STEPS, deadline=None, database=None,
                 phases=[Phase.generate], suppress_health_check=list(HealthCheck),
             ),
         )  # fmt: skip

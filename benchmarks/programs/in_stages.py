@@ -6,8 +6,10 @@ python -m benchmarks.programs.in_stages index SOURCE | retrain SECONDS, with the
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from indexer.collection import Collection
+from indexer.engines.elastic.generations import ElasticGenerations
 from indexer.engines.local.generations import LocalGenerations
 from trainer.retrain.report import RetrainOptions
 
@@ -27,21 +29,27 @@ class Stages:
             print(name, flush=True)
 
 
-def main() -> None:
-    what, argument = sys.argv[1:]
-    stages = Stages()
-    switch = LocalGenerations.switch
+def announce_switch(kind: type[Any], stages: Stages) -> None:
+    """Make the moment between the engine's switch and the catalog's a stage of its own."""
+    switch = kind.switch
 
-    def switched(generations: LocalGenerations, number: int) -> None:
+    def switched(generations: Any, number: int) -> None:
         switch(generations, number)
         stages("engine switched, catalog not", 0, None)
 
-    LocalGenerations.switch = switched  # type: ignore[method-assign]
+    kind.switch = switched
+
+
+def main() -> None:
+    what, argument = sys.argv[1:]
+    stages = Stages()
+    for generations in (LocalGenerations, ElasticGenerations):
+        announce_switch(generations, stages)
     with Collection.open() as collection:
         if what == "index":
             collection.index([argument], progress=stages)
         else:
-            report = collection.retrain(RetrainOptions(budget=float(argument)), progress=stages)
+            report = collection.retrain(RetrainOptions(budget=float(argument), force=True), progress=stages)
             print(f"{report.verdict}: {report.reason}", file=sys.stderr)
     print(DONE, flush=True)
 

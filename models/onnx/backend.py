@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -10,7 +11,7 @@ from typing import Any
 
 import onnxruntime
 
-from indexer.errors import BackendUnavailable
+from indexer.errors import BackendUnavailable, ModelError
 from indexer.log import get_logger
 from models.backends import Batch, Output
 from models.bundle import Bundle
@@ -63,6 +64,10 @@ def exported(bundle: Bundle, home: Path, *, quantised: bool) -> Path:
 
     Weights are in a file next to the graph, which onnxruntime maps into memory: of the table of word vectors
     only the rows that are used are ever read.
+
+    Raises:
+        ModelError: The disk is full.
+        BackendUnavailable: It cannot be written there.
     """
     largest = (127 if multiplies_int8_exactly() else 63) if quantised else 0
     variant = {0: "fp32", 127: "int8", 63: "int7"}[largest] + ("-of-int8" if bundle.is_int8 else "")
@@ -98,7 +103,9 @@ def _written(bundle: Bundle, folder: Path, largest: int) -> Path:
             os.replace(part, folder)
     except OSError as error:
         if not (folder / GRAPH).is_file() or changed_files(folder):  # otherwise another process was faster
-            raise BackendUnavailable(
+            # With a full disk `auto` must not take another backend: vectors and topics would differ a little from then on.
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise (ModelError if full else BackendUnavailable)(
                 f"The encoder cannot be kept in {folder.parent}: {error.strerror}.",
                 hint="Free some space there, or name another place: --home PATH",
             ) from error

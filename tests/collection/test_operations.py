@@ -9,7 +9,7 @@ from pathlib import Path
 from fuzzing import examples
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from operations import FEWEST, Actor, Operations, check
+from operations import Actor, Operations, check
 from small_reports import OTHERS, SUBJECTS, opened
 
 
@@ -22,7 +22,7 @@ class OneProcess(Operations):
         collection = opened(self.folder / "home")
         texts = [*SUBJECTS.values(), *OTHERS]
         self.actor = Actor(collection, 0, self.folder / "p0.jsonl", texts)
-        self.actor.add(FEWEST)
+        self.actor.add(self.actor.fewest)
         self.actor.index(topics=4)
 
     def teardown(self) -> None:

@@ -24,8 +24,7 @@ from trainer.retrain.report import RetrainOptions
 
 PATIENCE = 300.0  # seconds that another process may hold the lock
 BUDGET = 5.0  # seconds of training
-FEWEST = 20  # documents of a process: a topic model and a training need some
-MOST = 120
+MOST = 160  # documents of a process
 
 Result = TypeVar("Result")
 
@@ -46,7 +45,9 @@ class Actor:
     source: Path
     texts: Sequence[str]
     log: Callable[[str, str, float], None] = lambda what, result, seconds: None
-    retrains: bool = False
+    retrain_every: float = float("inf")  # seconds
+    retrained: float = 0.0
+    fewest: int = 20  # documents: a topic model and a training need some
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     made: int = 0
@@ -112,7 +113,7 @@ class Operations(RuleBasedStateMachine):
     def index_again(self) -> None:
         self.actor.index()
 
-    @precondition(lambda self: len(self.actor.documents) > FEWEST)
+    @precondition(lambda self: len(self.actor.documents) > self.actor.fewest)
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         ids = data.draw(self.some())
@@ -121,7 +122,7 @@ class Operations(RuleBasedStateMachine):
         for word in words:
             assert not self.collection.search(word, mode="words").hits
 
-    @precondition(lambda self: len(self.actor.documents) > FEWEST)
+    @precondition(lambda self: len(self.actor.documents) > self.actor.fewest)
     @rule(data=st.data())
     def leave_out(self, data: st.DataObject) -> None:
         for id_ in data.draw(self.some()):
@@ -184,13 +185,14 @@ class Operations(RuleBasedStateMachine):
         for id_, label in self.actor.names.items():
             assert labels.get(id_, label) == label
 
-    @precondition(lambda self: self.actor.retrains)
+    @precondition(lambda self: time.monotonic() - self.actor.retrained > self.actor.retrain_every)
     @rule(force=st.booleans())
     def retrain(self, force: bool) -> None:
+        self.actor.retrained = time.monotonic()
         options = RetrainOptions(budget=BUDGET, force=force)
         self.actor.done("retrain", lambda: self.collection.retrain(options))
 
-    @precondition(lambda self: self.actor.retrains)
+    @precondition(lambda self: self.actor.retrained)
     @rule()
     def rollback(self) -> None:
         if len(self.collection.generations()) > 1:
