@@ -190,11 +190,11 @@ def show_result(value: Any, text: str, *, as_json: bool) -> None:
 
 @contextmanager
 def working(app: App, *, resumable: bool = True, lines: bool = False) -> Iterator[Progress]:
-    """Yield a progress callback for long work: a bar on a terminal.
+    """Yield a progress callback for long work: a bar on a terminal, otherwise lines.
 
     Args:
         resumable: Whether the same command resumes the work after Ctrl-C.
-        lines: Write lines to a log where there is no terminal.
+        lines: Write lines from the beginning, not only when the work takes long.
     """
     app.resumable = resumable
     if sys.stderr.isatty():
@@ -203,12 +203,8 @@ def working(app: App, *, resumable: bool = True, lines: bool = False) -> Iterato
         with ProgressBar() as app.progress:
             yield app.progress
         app.progress = None
-    elif lines:
-        from indexer.cli.progress import ProgressLines
-
-        with ProgressLines() as progress:
-            yield progress
     else:
-        from indexer.protocols import no_progress
+        from indexer.cli.progress import QUIET_S, ProgressLines
 
-        yield no_progress
+        with ProgressLines(0.0 if lines else QUIET_S) as progress:
+            yield progress

@@ -23,6 +23,7 @@ from rich.text import Text
 
 DRAW_AFTER_S = 0.7  # shorter work draws no bar
 LINE_INTERVAL_S = 60.0  # between two lines of one stage
+QUIET_S = 30.0  # shorter work has no lines
 POLL_INTERVAL_S = 1.0
 
 NAMES = {
@@ -141,12 +142,15 @@ class ProgressLines:
     """Implements `indexer.protocols.Progress`: a line when a stage begins, and each minute that it lasts.
 
     A thread repeats the line of a stage that reports no progress. Use it in a `with` block.
+
+    Args:
+        quiet: Seconds at the beginning that have no lines: cron mails whatever a command prints.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: float = 0.0) -> None:
         self._stage = ""
         self._line = ""  # the last line
-        self._next = 0.0
+        self._first = self._next = time.monotonic() + quiet
         self._lock = threading.Lock()
         self._closed = threading.Event()
         threading.Thread(target=self._repeat, name="lines", daemon=True).start()
@@ -159,9 +163,10 @@ class ProgressLines:
         position = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         with self._lock:
             self._line = ", ".join(part for part in (named(name), position, more) if part)
-            if name != self._stage or time.monotonic() >= self._next:
-                self._stage = name
+            now = time.monotonic()
+            if now >= self._next or (now >= self._first and name != self._stage):
                 self._print()
+            self._stage = name
 
     def _print(self) -> None:
         self._next = time.monotonic() + LINE_INTERVAL_S

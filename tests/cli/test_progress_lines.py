@@ -32,6 +32,21 @@ def test_a_line_for_each_stage_and_each_minute(capsys, monkeypatch):
     ]
 
 
+def test_short_work_has_no_lines(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("indexer.cli.progress.time.monotonic", lambda: now[0])
+    with ProgressLines(quiet=30.0) as lines:
+        lines("read", 1, None)
+        now[0] = 129.0
+        lines("mine", 64, 600)
+        assert capsys.readouterr().err == ""
+        now[0] = 130.0
+        lines("mine", 128, 600)
+        lines("fit topics", 0, None)
+    shown = capsys.readouterr().err.splitlines()
+    assert [line[9:] for line in shown] == ["Finding phrases, 128 of 600", "Finding topics"]
+
+
 def test_a_stage_that_tells_nothing_has_a_line_now_and_then_too(monkeypatch):
     def echo(line: str, err: bool) -> None:
         said.append(line[9:])
