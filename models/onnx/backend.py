@@ -103,7 +103,7 @@ def _written(bundle: Bundle, folder: Path, largest: int) -> Path:
             os.replace(part, folder)
     except OSError as error:
         if not (folder / GRAPH).is_file() or changed_files(folder):  # otherwise another process was faster
-            # With a full disk `auto` must not take another backend: vectors and topics would differ a little from then on.
+            # With a full disk `auto` must not take another backend: vectors and topics would differ a little.
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             raise (ModelError if full else BackendUnavailable)(
                 f"The encoder cannot be kept in {folder.parent}: {error.strerror}.",
