@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
+import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -83,6 +86,7 @@ class Soak:
         barrier = context.Barrier(PROCESSES + 1)
         found: Any = context.Queue()
         self._log.write_text("", encoding="utf-8")
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         arguments = (self._folder, self._settings, self._log, self._checks, self._every, barrier, found)
         processes = [
             context.Process(target=work, args=(number, *arguments), daemon=False)
@@ -162,7 +166,8 @@ def work(
                 barrier.wait(PAUSE)
                 logged("check", f"{turn}", 0.0)
     except BaseException:
-        barrier.abort()
+        traceback.print_exc()
+        os.kill(os.getppid(), signal.SIGTERM)  # the others need not come to the next check
         raise
 
 
