@@ -13,7 +13,7 @@ TRAIN_ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test live fuzz services check format bench tables bundle docs lock clean
+.PHONY: help demo install test live fuzz services check format bench tables bundle docs sbom audit lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,14 @@ bundle: .venv/installed  ## train the shipped encoder anew, from the texts in DA
 
 docs: .venv/installed  ## write docs/commands.md from the help of the commands
 	@$(BIN)/python -m tools.command_reference
+
+# With KEY=…, an SSH key, each list is signed; docs/security.md says how to verify it.
+sbom: .venv/installed  ## write what a release contains into build/, as CycloneDX; KEY=FILE signs it
+	@$(BIN)/python -m tools.sbom
+	@$(if $(KEY),rm -f build/sbom*.sig && ssh-keygen -Y sign -q -f "$(KEY)" -n indexer build/sbom-light.json build/sbom.json)
+
+audit: .venv/installed  ## look up known vulnerabilities of all locked packages; asks pypi.org
+	@$(BIN)/pip-audit --disable-pip --require-hashes -r requirements.lock
 
 # The lock files hold versions and hashes for Linux and macOS, and no address.
 # Versions stay where they can; `make lock UPGRADE=--upgrade` takes the newest ones.
