@@ -39,7 +39,7 @@ from operations import Actor, Operations, check
 
 PROCESSES = 3
 RETRAINS = 1  # the process that retrains and rolls back
-RETRAIN_EVERY = 240.0  # seconds
+RETRAIN_EVERY = 600.0  # seconds
 FEWEST = 80  # documents of each process: a retrain needs 200
 STEPS = 6  # of an example of Hypothesis
 LENGTH = 600  # characters of a document

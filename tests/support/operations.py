@@ -193,10 +193,15 @@ class Operations(RuleBasedStateMachine):
         self.actor.done("retrain", lambda: self.collection.retrain(options))
 
     @precondition(lambda self: self.actor.retrained)
-    @rule()
-    def rollback(self) -> None:
-        if len(self.collection.generations()) > 1:
-            self.actor.done("rollback", self.collection.rollback)
+    @rule(data=st.data())
+    def rollback(self, data: st.DataObject) -> None:
+        known = self.collection.catalog.generations(self.collection.name)
+        complete = [
+            one.number for one in self.collection.generations() if one.state == "kept" and one.number in known
+        ]
+        if complete:
+            number = data.draw(st.sampled_from(complete))
+            self.actor.done("rollback", lambda: self.collection.rollback(number))
 
     def some(self) -> st.SearchStrategy[list[str]]:
         return st.lists(st.sampled_from(sorted(self.actor.documents)), min_size=1, max_size=5, unique=True)
