@@ -216,6 +216,7 @@ def check(collection: Collection, expected: dict[str, str]) -> None:
     Args:
         expected: The text of each document that must be there, by id.
     """
+    collection.engine.catch_up()  # Elasticsearch shows rows of other processes a moment later
     stored = {one.document.id: one for one in collection.documents()}
     texts = {id_: one.document.text for id_, one in stored.items()}
     assert texts == expected, sorted(set(texts.items()) ^ set(expected.items()))[:3]
