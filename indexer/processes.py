@@ -24,15 +24,30 @@ def main_left_alone() -> Iterator[None]:
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
-    # A child that is born with Ctrl-C ignored is not torn from its imports by one.
+    try:
+        with _ctrl_c_later():
+            yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block. A child that is born in it is not torn from its imports by one."""
+    pressed: list[int] = []
     in_main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
+    handler = (
+        signal.signal(signal.SIGINT, lambda number, _: pressed.append(number)) if in_main_thread else None
+    )
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # children inherit it, but no handler
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if in_main_thread:
-            signal.signal(signal.SIGINT, before)
-        sys.modules["__main__"] = main
+            signal.signal(signal.SIGINT, handler)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
 
 
 def end_with_parent(parent: int) -> None:

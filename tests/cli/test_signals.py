@@ -30,19 +30,19 @@ def test_a_run_ends_at_once(tmp_path, number, code):
     source = written(tmp_path / "a.jsonl", made())
     folders = [str(tmp_path), *sys.path]
     command = ["--home", "home", "--encoder", "slow.SlowEncoder", "index", str(source)]
-    run = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "indexer.cli", *command],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        until = time.monotonic() + 60
-        while not (tmp_path / "encoding").exists() and run.poll() is None:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        run.send_signal(number)
-        _, errors = run.communicate(timeout=20)
-    finally:
-        run.kill()
+    ) as run:  # fmt: skip
+        try:
+            until = time.monotonic() + 60
+            while not (tmp_path / "encoding").exists() and run.poll() is None:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            run.send_signal(number)
+            _, errors = run.communicate(timeout=20)
+        finally:
+            run.kill()
     assert run.returncode == code, errors
     assert errors.strip() == "Stopped. Written data is kept; the same command resumes."
