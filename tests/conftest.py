@@ -5,11 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 from hypothesis import settings
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and our children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for name in [*os.environ]:
     if name.startswith("INDEXER_") and not name.startswith("INDEXER_TEST_"):
