@@ -16,7 +16,7 @@ from indexer.records import Document, MetaValue
 
 TEXT_FIELDS = ("text", "body", "content", "abstract")  # the first of these that a record has
 TITLE_FIELDS = ("title",)
-ID_FIELDS = ("id",)
+ID_FIELDS = ("id", "_id")
 
 MAX_DEPTH = 10  # objects inside objects in meta
 MAX_ID_BYTES = 512  # what Elasticsearch allows
@@ -69,6 +69,9 @@ class Fields:
             text = self._text(record, names)
             title_name = self._title_name(names)
             title = _text_of(_take(record, title_name), title_name) if title_name else ""
+            if not text and not title.strip():
+                fields = _quoted(", ".join(self._text_names(names)))
+                raise _Unusable(f"the text {fields} is missing or empty. Found: {_listed(names)}.")
             meta = flatten(record)
         except _Unusable as error:
             raise file.problem(str(error), line=line, hint=error.hint, document_id=id_ or None) from None
@@ -112,12 +115,7 @@ class Fields:
         if not text_names:
             raise _Unusable(_no_text(names), _NAME_THE_TEXT)
         parts = [_text_of(_take(record, name), name) for name in text_names]
-        text = TEXT_GAP.join(part for part in parts if part.strip())
-        if not text:
-            raise _Unusable(
-                f"the text {_quoted(', '.join(text_names))} is missing or empty. Found: {_listed(names)}."
-            )
-        return text
+        return TEXT_GAP.join(part for part in parts if part.strip())
 
 
 class _Unusable(Exception):

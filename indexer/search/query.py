@@ -13,7 +13,7 @@ from indexer.records import MetaValue
 from indexer.text.languages import english
 
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
-MAX_QUERY = 2_000  # characters
+MAX_QUERY = 4_000  # characters
 MAX_PREFIXES = 16  # each may match thousands of words
 MAX_CONDITIONS = 50
 STOP_WORDS = english("query_words")

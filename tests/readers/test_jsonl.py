@@ -59,6 +59,18 @@ def test_several_text_fields_are_joined_by_a_blank_line(read_file):
     assert errors == ['a.jsonl:3: the text "abstract, body" is missing or empty. Found: other.']
 
 
+def test_a_record_whose_text_is_empty_consists_of_its_title(read_file):
+    data = '{"title": "T", "text": ""}\n{"title": "U", "text": null}\n{"title": " ", "text": ""}'
+    documents, errors = read_file("a.jsonl", data)
+    assert [(document.title, document.text) for document in documents] == [("T", ""), ("U", "")]
+    assert errors == ['a.jsonl:3: the text "text" is missing or empty. Found: title, text.']
+
+
+def test_an_id_may_be_called_as_elasticsearch_calls_it(read_file):
+    documents, _ = read_file("a.jsonl", '{"_id": "7", "text": "x"}\n{"_id": "7", "id": "8", "text": "x"}')
+    assert [document.id for document in documents] == ["7", "8"]
+
+
 def test_a_record_without_id_gets_one_from_its_content(folder):
     (folder / "a.jsonl").write_text('{"text": "x", "n": 1}\n{"text": "x", "n": 2}')
     (folder / "b.jsonl").write_text('{"n": 2, "text": "x"}')
