@@ -32,7 +32,8 @@ from indexer.read_only import may_write
 VERSION_TABLE = "catalog_version"  # the database may hold the tables of another program that uses Alembic
 BUSY_SECONDS = 30  # a writer waits for another one
 RESTORE = (
-    "Put back a backup: indexer restore FILE. Or move the catalog away, and have the documents of the collections "
+    "Move the home away and put back a backup: indexer restore FILE. "
+    "Or move the catalog away, and have the documents of the collections "
     "added to a new one: indexer doctor --repair"
 )
 BATCH = 1000  # rows per transaction and ids per query

@@ -36,9 +36,11 @@ def backup(app: App, file: Path, as_json: bool) -> None:
     from indexer.runs.backup import back_up
 
     settings = app.settings()
+    replaced = file.exists()
     with working(app, resumable=False) as progress:
         done = back_up(settings.home, file, progress=progress)
-    text = f"{_about(done)} written to {file} in {done.seconds:,.1f} s"
+    where = f"{file}, which is replaced," if replaced else str(file)
+    text = f"{_about(done)} written to {where} in {done.seconds:,.1f} s"
     show_result(_public(done), "\n".join([text, *_elsewhere(settings)]), as_json=as_json)
 
 

@@ -237,12 +237,14 @@ def _nothing_done(report: RunReport, sources: Sequence[Path]) -> str:
 
 
 def show_report(app: App, report: RunReport, *, as_json: bool, nothing: str = "nothing changed") -> None:
-    """Print the results of a run to stdout, its warnings to stderr."""
+    """Print the results of a run to stdout, its warnings to stderr. Exit code 1 where everything failed."""
     if as_json:
         print_json({**asdict(report), "nothing_changed": report.nothing_changed})
     else:
         say(nothing if report.nothing_changed else "\n".join(_summary(app, report)))
     show_warnings(app, report)
+    if report.failed and not (report.read or report.deleted or report.mined or report.taken_over):
+        raise SystemExit(1)
 
 
 def show_warnings(app: App, report: RunReport) -> None:

@@ -91,7 +91,7 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     yield "collection", f"{found.collection} in {home}"
     for problem in problems:
-        yield "problem", clean(problem)
+        yield "problem", clean(app.completed(problem))
     yield from _counts(found)
     yield "bundle", found.bundle
     if found.drift:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from indexer.catalog.entries import STAGES, TAKING_IN, Failure, Stage
 from indexer.collection.base import OpenCollection, on_live_generation
-from indexer.errors import InputError, NotFound
+from indexer.errors import EngineUnavailable, InputError, NotFound
 from indexer.pipeline.next_generation import complete_switch
 from indexer.pipeline.run import RunReport
 from indexer.protocols import Progress, no_progress
@@ -87,7 +87,14 @@ class IndexMethods(OpenCollection):
 
     @on_live_generation
     def repair(self, *, workers: bool = True, progress: Progress = no_progress) -> Repaired:
-        """Look for damage, and write again what can be written again; see `indexer.runs.repair`."""
+        """Look for damage, and write again what can be written again; see `indexer.runs.repair`.
+
+        Raises:
+            EngineUnavailable: The damage is beyond repair; the hint says what to do.
+        """
+        damage = self.engine.damage()
+        if damage.beyond_repair:
+            raise EngineUnavailable(f"{damage.found[0]}; it cannot be repaired.", hint=damage.beyond_repair)
         repaired = Repaired()
         around = repairing(self.engine, self.catalog, self.name, repaired)
         report = self._source_run("repair", workers, progress).run(

@@ -214,9 +214,9 @@ class QueryMethods(OpenCollection):
             QueryError: Nothing, or more than one thing, is marked.
         """
         marked = IN_CONTEXT.findall(text)
-        if len(marked) != 1 or not any(c.isalnum() for c in marked[0]):
+        if text.count("[[") != 1 or not any(c.isalnum() for c in "".join(marked)):
             raise QueryError(
-                f"Exactly one phrase must be marked; {text!r} marks {len(marked)}.",
+                f"Exactly one phrase must be marked with [[ and ]], not as in {text!r}.",
                 hint="For example: the cell [[membrane]] is thin.",
                 command='indexer phrases --in "the cell [[membrane]] is thin"',
             )

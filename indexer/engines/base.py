@@ -208,11 +208,13 @@ class Damage:
         documents: Ids of those that must be mined again. Their texts are there.
         phrases: Ids of phrases whose rows must be written again.
         found: What was found, a sentence for each file or index.
+        beyond_repair: What to do where `set_aside` and mining again cannot help; empty where they can.
     """
 
     documents: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
+    beyond_repair: str = ""
 
 
 class Engine(Protocol):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def encode_documents(
     if encoder.ranker:
         prepared = [with_parts(document, ready) for document, ready in zip(documents, prepared, strict=True)]
     mentions = [_mentions(ready) for ready in prepared]
-    cuts = list(_split_all(encoder, documents, prepared, mentions))
+    cuts = list(_telling(_split_all(encoder, documents, prepared, mentions), documents))
     windows = [
         Window(
             documents[cut.document].content[cut.start : cut.end],
@@ -55,6 +55,17 @@ def encode_documents(
     for cut, encoding in zip(cuts, encodings, strict=True):
         parts[cut.document].append((cut, encoding))
     return [_assemble(encoder, prepared[i], mentions[i], part) for i, part in enumerate(parts)]
+
+
+def _telling(cuts: Iterable[_WindowSpan], documents: Sequence[Document]) -> Iterator[_WindowSpan]:
+    """Leave out windows of signs alone, such as a long row of brackets, where the document has others."""
+    for number, some in groupby(cuts, key=attrgetter("document")):
+        found = list(some)
+        content = documents[number].content
+        telling = [
+            cut for cut in found if cut.mentions or any(map(str.isalnum, content[cut.start : cut.end]))
+        ]
+        yield from telling or found[:1]
 
 
 def _mentions(ready: Prepared) -> tuple[Mention, ...]:

@@ -88,7 +88,7 @@ class Guard:
 
         with bound_contextvars(request=request_id):
             try:
-                self._check(scope["method"], headers)
+                self._check(scope["method"], headers, (scope.get("server") or ("", 80))[1])
                 body = self._limited(receive, headers, self._sizes.get(scope["path"], SMALL))
                 await self._app(scope, body, answer)
             except Exception as error:
@@ -103,14 +103,14 @@ class Guard:
             metrics.REQUEST_SECONDS.labels(route).observe(seconds)
             logger.info("request", method=scope["method"], path=scope["path"], status=status, seconds=seconds)
 
-    def _check(self, method: str, headers: Headers) -> None:
+    def _check(self, method: str, headers: Headers, port: int) -> None:
         host = _place(f"//{headers.get('host', '')}")
         if host is None:
             raise Refusal(400, "The header Host is not the name of a host.")
         if self._local and host.hostname not in LOCAL:
             raise Refusal(
                 421, f"This server is for this machine only, and not for '{host.hostname}'.",
-                hint="Open it at http://localhost.",
+                hint=f"Open it at http://localhost:{port}.",
             )  # fmt: skip
         if method in SAFE:
             return

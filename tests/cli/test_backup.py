@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from contextlib import closing
+
+import pytest
 
 from indexer.engines.local import LocalEngine
 
@@ -35,6 +38,31 @@ def test_doctor_names_the_files_of_lost_texts(run, home, write, corpus, tmp_path
     assert (code, found["integrity"]["found"]) == (1, "1 documents are not in the engine: d03")
     code, found = checks(run, home, "--repair")
     assert f"indexer --home {home} index {source}" in found["repair"]["hint"]
+
+
+@pytest.mark.parametrize("option", ["--deep", "--repair"])
+@pytest.mark.parametrize("table", ["keyphrases", "sqlite_schema"])
+def test_what_is_beyond_repair_leads_to_a_backup(run, home, indexed, table, option):
+    shutil.copytree(indexed, home)
+    path = home / "collections" / "main" / "collection.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        found = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+    with path.open("r+b") as file:
+        file.seek((found[0] - 1) * size if found else 100)  # the file begins with 100 bytes about it
+        file.write(bytes(size - 100))
+    result = run("doctor", option, home=home)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)  # no traceback
+    said = " ".join(result.stdout.split())
+    assert f"Move the home away and put back a backup: indexer --home {home} restore FILE" in said
+    assert "interrupted" not in said
+
+
+def test_a_backup_that_is_replaced_is_named(run, indexed, tmp_path):
+    file = tmp_path / "b.tar"
+    assert "is replaced" not in run("backup", file, home=indexed).stdout
+    assert f"{file}, which is replaced," in run("backup", file, home=indexed).stdout
 
 
 def test_backup_and_restore(run, home, indexed, tmp_path):

@@ -247,7 +247,7 @@ def test_phrases_in_context_need_one_mark(tmp_path):
         rows = collection.phrases_in("The [[solar wind]] is strong.", limit=3)
         assert rows[0][0].phrase == "solar wind"
         assert rows[0][0].sentence.startswith("The solar wind")
-        for text in ("no mark", "[[two]] [[marks]]", "[[ ]]"):
+        for text in ("no mark", "[[two]] [[marks]]", "[[ ]]", "the [[cell [[membrane]] is thin"):
             with pytest.raises(QueryError, match="Exactly one phrase"):
                 collection.phrases_in(text)
 

@@ -33,6 +33,21 @@ def test_every_word_is_in_exactly_one_window(encoder):
     assert seen == document.text.split()
 
 
+def test_windows_of_signs_alone_are_left_out_unless_there_is_nothing_else(encoder):
+    document = Document("d", f"A wave rises. {'( ' * 100}It falls.")
+    brackets = document.text.index("(")
+    sentences = [(0, brackets - 1), *((at, at + 1) for at in range(brackets, brackets + 200, 2))]
+    sentences.append((document.text.index("It"), len(document.text)))
+    ready = Prepared(tuple(Sentence(*span) for span in sentences), ())
+    (found,) = encode_documents(encoder, [document], [ready])
+    assert [any(map(str.isalnum, window.text)) for window in encoder.windows] == [True] * len(encoder.windows)
+    assert np.linalg.norm(found.vector) == pytest.approx(1.0)
+    encoder.windows.clear()
+    signs = Document("s", "( " * 100)
+    encode_documents(encoder, [signs], [Prepared(tuple(Sentence(at, at + 1) for at in range(0, 200, 2)), ())])
+    assert len(encoder.windows) == 1
+
+
 def test_windows_are_filled_with_whole_sentences(encoder):
     document = Document("d", " ".join(f"w{i}" for i in range(70)))
     encode_documents(encoder, [document], [prepare(document)])

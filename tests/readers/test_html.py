@@ -36,6 +36,13 @@ def test_a_tiny_page_is_read_whole(read_file):
     assert document.text == "short"
 
 
+def test_a_tiny_page_is_read_without_its_menus(read_file):
+    (document,), _ = read_file("a.html", "<nav>Home</nav><p>Waves and <b>tides</b>.</p><footer>2024</footer>")
+    assert document.text == "Waves and tides."
+    (document,), _ = read_file("b.html", "<nav>Home</nav>")
+    assert document.text == "Home"
+
+
 def test_a_declared_encoding_counts(read_file):
     page = (
         f'<?xml version="1.0" encoding="koi8-r"?><html><body><p>{"Тепловой насос. " * 20}</p></body></html>'

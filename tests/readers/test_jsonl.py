@@ -150,8 +150,10 @@ def test_what_is_wrong_is_said(read_file, line, what):
 
 def test_other_json_is_one_error_not_one_for_each_line(read_file):
     problem = "a.jsonl:1: expected JSON Lines, one object per line, found"
-    assert read_file("a.jsonl", '[\n{"text": "x"},\n{"text": "y"}\n]') == ([], [f"{problem} a JSON array."])
-    assert read_file("a.jsonl", '{\n"text": "x"\n}\n') == ([], [f"{problem} one object over several lines."])
+    array = f"{problem} a JSON array. Convert it: jq -c '.[]' FILE > FILE.jsonl"
+    assert read_file("a.jsonl", '[\n{"text": "x"},\n{"text": "y"}\n]') == ([], [array])
+    object_ = f"{problem} one object over several lines. Convert it: jq -c '.' FILE > FILE.jsonl"
+    assert read_file("a.jsonl", '{\n"text": "x"\n}\n') == ([], [object_])
 
 
 def test_broken_unicode_and_nul_escapes_are_replaced_one_for_one(read_file):

@@ -96,7 +96,7 @@ def read_lines(
     Raises:
         InputError: A line is not an object or `make` refuses it, the file has no lines, or it cannot be read.
     """
-    with _numbered(path) as lines:
+    with numbered(path) as lines:
         objects = (_object(*line) for line in lines)
         chosen = objects if limit is None else sample(objects, limit, lambda line: line.key(key))
         found = [make(line) for line in chosen]
@@ -115,7 +115,7 @@ def read_usable(path: Path, make: Callable[[Line], T]) -> tuple[list[T], list[st
         InputError: The file cannot be read.
     """
     found, problems = [], []
-    with _numbered(path) as lines:
+    with numbered(path) as lines:
         for where, text in lines:
             try:
                 found += [make(_object(where, text))] if text.strip() else []
@@ -125,7 +125,7 @@ def read_usable(path: Path, make: Callable[[Line], T]) -> tuple[list[T], list[st
 
 
 @contextmanager
-def _numbered(path: Path) -> Iterator[Iterator[tuple[str, str]]]:
+def numbered(path: Path) -> Iterator[Iterator[tuple[str, str]]]:
     """FILE:LINE and text of each line, from a file that is closed at the end, also when a line is invalid."""
     with closing(_lines(path)) as lines:
         yield ((f"{path}:{number}", text) for number, text in enumerate(lines, 1))

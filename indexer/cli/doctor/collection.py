@@ -73,8 +73,13 @@ def integrity(app: App, collection: Collection, *, deep: bool) -> Found:
     from indexer.runs.repair import compare, damage_of_fit
 
     name, catalog = collection.name, collection.catalog
-    found = [*collection.engine.damage(deep=deep).found, damage_of_fit(catalog, name)]
+    damage = collection.engine.damage(deep=deep)
+    found = [*damage.found, damage_of_fit(catalog, name)]
     holder = catalog.lock_holder(name)
+    if damage.beyond_repair:
+        for fault in filter(None, found):
+            yield Check("integrity", "FAIL", fault, app.completed(damage.beyond_repair))
+        return
     if deep and holder:
         yield Check("integrity", "WARN", f"documents are not compared: {holder} writes", "Try again later.")
     elif deep:

@@ -20,7 +20,7 @@ from indexer.engines.local.facets import column
 from indexer.engines.local.schema import KINDS
 
 BLOCK = 4_096  # rows of one checksum: 3 MB of 384 numbers
-REPAIR = "Have it mined again: indexer doctor --repair. Or put back a backup: indexer restore FILE"
+REPAIR = "Have it mined again: indexer doctor --repair. Or move the home away and put back a backup: indexer restore FILE"
 SAMPLE = 64  # blocks of a file that a quick check reads
 
 # The rows that count, as numbers of blocks. What lies in dead rows does no harm.

@@ -19,6 +19,7 @@ from indexer.errors import EngineUnavailable, NotFound
 T = TypeVar("T")
 
 STEPS = 20_000  # of SQLite's machine, some milliseconds, between two looks at the clock
+RESTORE = "Move the home away and put back a backup: indexer restore FILE. Or index the documents again, in another home."
 MAX_CACHED = 64  # answers per connection
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
@@ -77,10 +78,7 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
             "Check the permissions of the folder, or choose another one with INDEXER_HOME.",
         )
     if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
-        return (
-            f"{file} is damaged, or is not a collection.",
-            f"Put back a copy of {file.parent}, or move it away and index the documents again.",
-        )
+        return (f"{file} is damaged, or is not a collection.", RESTORE)
     if code == sqlite3.SQLITE_IOERR:
         return (f"{file} could not be read or written.", "Check the disk, and run the command again.")
     return None

@@ -26,7 +26,7 @@ from indexer.engines.base import (
     WordQuery,
 )
 from indexer.engines.local import checksums, compaction, document_rows, integrity, phrase_rows, schema, search
-from indexer.engines.local.connections import Connection, Connections, translated
+from indexer.engines.local.connections import RESTORE, Connection, Connections, translated
 from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
 from indexer.engines.local.search import highlights
@@ -44,7 +44,6 @@ from indexer.records import (
 )
 
 FILE = "collection.sqlite"
-RESTORE = "Put back a backup: indexer restore FILE. Or index the documents again, in another home."
 MIN_FREE_BYTES = 64 << 20  # below it, `problems` reports a full disk
 MAX_NOTED = 100_000  # phrases that were read but not written yet; a process that only reads writes none
 
@@ -223,8 +222,13 @@ class LocalEngine:
         deep_tables = deep and not self._connections.read_only
         with self._connections.reading() as connection:
             faults = integrity.faults(connection, deep=deep_tables)
+            if faults and integrity.tables_damaged(connection):
+                return Damage(found=self._named(faults), beyond_repair=RESTORE)
             damage = checksums.described(self._damaged(connection, deep=deep), connection)
-        return replace(damage, found=(*(f"{self.path / FILE}: {fault}" for fault in faults), *damage.found))
+        return replace(damage, found=(*self._named(faults), *damage.found))
+
+    def _named(self, faults: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"{self.path / FILE}: {fault}" for fault in faults)
 
     def set_aside(self, damage: Damage) -> None:
         with self._connections.writing(durable=True) as connection:

@@ -23,6 +23,11 @@ def faults(connection: sqlite3.Connection, *, deep: bool) -> list[str]:
     return found
 
 
+def tables_damaged(connection: sqlite3.Connection) -> bool:
+    """Return whether more than indexes is damaged: those can be rebuilt."""
+    return bool(_fault_of_file(connection, deep=False))
+
+
 def mend(connection: sqlite3.Connection, restore: str) -> None:
     """Rebuild indexes and the word index where they are damaged.
 

@@ -19,6 +19,8 @@ _CHARSET = re.compile(
     rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE
 )
 _BESIDE_SITE = re.compile(r"\s+[-–—|·:»]\s+")
+_BESIDE = ("nav", "footer", "aside")
+_BEFORE_SIGN = re.compile(r"(?<=\w) (?=[.,;:!?](?:\s|$))")  # stands where an element ended
 _DATES = (
     "article:published_time",
     "datepublished",
@@ -65,11 +67,20 @@ def _main_text(markup: str) -> str:
 
 
 def _all_text(tree: Any) -> str:
-    """Everything that can be seen. Written out again first, so that a fragment has become a whole page."""
+    """Everything that can be seen, without menus unless there is nothing else.
+
+    Written out again first, so that a fragment has become a whole page.
+    """
     import trafilatura
     from lxml import html
 
-    return str(trafilatura.html2txt(html.tostring(tree, encoding="unicode")) or "")
+    whole = html.tostring(tree, encoding="unicode")
+    for element in list(tree.iter(*_BESIDE)):
+        element.drop_tree()
+    for markup in (html.tostring(tree, encoding="unicode"), whole):
+        if text := str(trafilatura.html2txt(markup) or ""):
+            return _BEFORE_SIGN.sub("", text)
+    return ""
 
 
 def _text(element: Any) -> str:

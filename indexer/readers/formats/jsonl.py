@@ -54,9 +54,8 @@ def _refuse_one_big_value(line: str, file: File, number: int) -> None:
         what = "a JSON array" if start.startswith("[") else "one object over several lines"
         query = ".[]" if start.startswith("[") else "."
         raise file.problem(
-            f"expected JSON Lines, one object per line, found {what}.",
+            f"expected JSON Lines, one object per line, found {what}. Convert it: jq -c '{query}' FILE > FILE.jsonl",
             line=number,
-            hint=f"Convert it: jq -c '{query}' FILE > FILE.jsonl",
         )
 
 

@@ -94,7 +94,7 @@ def test_a_file_that_is_no_database_is_unavailable(folder):
     (folder / "collection.sqlite").write_bytes(b"PK\x03\x04 this is a zip file" * 100)
     with pytest.raises(EngineUnavailable, match=r"collection\.sqlite is damaged") as caught:
         LocalEngine(folder, DIMS)
-    assert "copy" in caught.value.hint
+    assert "backup" in caught.value.hint
 
 
 def test_a_damaged_page_is_unavailable(folder, engine):
