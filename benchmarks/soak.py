@@ -19,7 +19,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from multiprocessing.synchronize import Barrier
+from itertools import count
+from multiprocessing.synchronize import Barrier, Event
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +62,14 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, server(arguments.elasticsearch) as engine:
-        checks = max(1, round(arguments.seconds / arguments.check_every))
-        soak = Soak(Path(folder), engine, arguments.log, checks, arguments.check_every)
+        soak = Soak(Path(folder), engine, arguments.log, arguments.seconds, arguments.check_every)
         sys.exit(soak.run())
 
 
 class Soak:
     """The processes, and what the checks between their operations found."""
 
-    def __init__(self, folder: Path, engine: str, log: Path, checks: int, every: float) -> None:
+    def __init__(self, folder: Path, engine: str, log: Path, seconds: float, every: float) -> None:
         self._folder = folder
         self._settings = {
             "home": folder / "home",
@@ -77,7 +78,7 @@ class Soak:
             "backend": "onnx-int8",
         }
         self._log = log
-        self._checks = checks
+        self._seconds = seconds
         self._every = every
 
     def run(self) -> int:
@@ -85,9 +86,10 @@ class Soak:
         context = multiprocessing.get_context("spawn")
         barrier = context.Barrier(PROCESSES + 1)
         found: Any = context.Queue()
+        over = context.Event()
         self._log.write_text("", encoding="utf-8")
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-        arguments = (self._folder, self._settings, self._log, self._checks, self._every, barrier, found)
+        arguments = (self._folder, self._settings, self._log, self._every, barrier, over, found)
         processes = [
             context.Process(target=work, args=(number, *arguments), daemon=False)
             for number in range(PROCESSES)
@@ -97,9 +99,13 @@ class Soak:
         rows = []
         try:
             barrier.wait(PAUSE)  # all have indexed their first documents
-            for _ in range(self._checks):
+            end = time.monotonic() + self._seconds
+            while not over.is_set():
                 barrier.wait(self._every + PAUSE)
-                rows.append(self._checked([found.get(timeout=PAUSE) for _ in processes]))
+                if time.monotonic() >= end:
+                    over.set()  # before the processes go on
+                states = sorted((found.get(timeout=PAUSE) for _ in processes), key=itemgetter("number"))
+                rows.append(self._checked(states))
                 print(table(rows[-1:]), flush=True)
                 barrier.wait(PAUSE)
             for process in processes:
@@ -133,12 +139,12 @@ def work(
     folder: Path,
     collection_settings: dict[str, Any],
     log: Path,
-    checks: int,
     every: float,
     barrier: Barrier,
+    over: Event,
     found: Any,
 ) -> None:
-    """One process: operations until the last check."""
+    """One process: operations until a check finds the time over."""
 
     def logged(what: str, result: str, seconds: float) -> None:
         with log.open("a", encoding="utf-8") as file:
@@ -159,12 +165,14 @@ def work(
             actor.add(actor.fewest)
             actor.index()
             barrier.wait(PAUSE)
-            for turn in range(1, checks + 1):
+            for turn in count(1):
                 operate(actor, time.monotonic() + every)
                 barrier.wait(PAUSE)
                 found.put(state(actor))
                 barrier.wait(PAUSE)
                 logged("check", f"{turn}", 0.0)
+                if over.is_set():
+                    return
     except BaseException:
         traceback.print_exc()
         os.kill(os.getppid(), signal.SIGTERM)  # the others need not come to the next check
@@ -193,6 +201,7 @@ def state(actor: Actor) -> dict[str, Any]:
     """What a process knows, and what it uses."""
     me = psutil.Process()
     return {
+        "number": actor.number,
         "texts": {id_: one["text"] for id_, one in actor.documents.items()},
         "memory": round(me.memory_info().rss / MEGABYTE),
         "files": me.num_fds(),
