@@ -103,7 +103,7 @@ class Soak:
             while not over.is_set():
                 barrier.wait(self._every + PAUSE)
                 if time.monotonic() >= end:
-                    over.set()  # before the processes go on
+                    over.set()  # before the processes continue
                 states = sorted((found.get(timeout=PAUSE) for _ in processes), key=itemgetter("number"))
                 rows.append(self._checked(states))
                 print(table(rows[-1:]), flush=True)

@@ -387,7 +387,7 @@ def search(app: App, data: Path, as_json: bool, limit: int | None) -> None:
 
     judged = is_test_collection(data)
     if data.is_dir() and not judged:
-        raise click.UsageError(f"{data} has no corpus.jsonl: it is no test collection.")
+        raise click.UsageError(f"{data} has no corpus.jsonl: it is not a test collection.")
     if judged and limit:
         raise click.UsageError("--limit belongs to a file: judgements are of all documents.")
     settings = app.settings()

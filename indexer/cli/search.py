@@ -80,7 +80,7 @@ def search(
     and OR between all words makes any of them enough (put the whole in single quotes for the shell). Without a QUERY,
     all documents that pass the filters are listed.
 
-    The mode both ranks the documents with the words together with the 100 most similar in meaning (reciprocal rank
+    The mode both ranks the documents with the words together with the 200 most similar in meaning (reciprocal rank
     fusion). If no document has all words, any of them is enough, and the output says so. Facets count all documents
     with the words, not only those of the page.
 

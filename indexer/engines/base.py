@@ -57,15 +57,16 @@ class Clause:
     text: str
     kind: Literal["word", "phrase", "prefix"] = "word"
     negated: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True)
 class WordQuery:
     """A parsed word query.
 
-    `require_all`: every clause must match; otherwise one is enough. Negated clauses must not match. A clause without
-    a letter or digit is ignored; when no clause is left, nothing matches; when only negated ones are left, all other
-    documents match.
+    `require_all`: every clause must match; otherwise those that are `required`, or one where none is. The others add
+    to the score. Negated clauses must not match. A clause without a letter or digit is ignored; when no clause is
+    left, nothing matches; when only negated ones are left, all other documents match.
 
     `absent`: weight of a word in an absent keyphrase, relative to 1 in the text; with 0 they are not searched. Negated
     clauses never search them: such a keyphrase is predicted, and must not exclude a document.

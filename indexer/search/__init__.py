@@ -1,7 +1,7 @@
 """Search: a query string in, ranked documents with facets and highlights out.
 
 query       the query string and filters, parsed        search     words, meaning, or both; paging
-fusion      reciprocal rank fusion of two rankings      facets     counts over all matches
+fusion      convex combination of two rankings          facets     counts over all matches
 timeline    documents over time, filters by date        fields     which of the user's fields are filters or dates
 related     similar documents, near topics              trends     which topics grow
 results     what a search returns                       reasons    which phrases explain a hit

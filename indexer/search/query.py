@@ -12,19 +12,27 @@ from indexer.errors import QueryError
 from indexer.records import MetaValue
 from indexer.text.languages import english
 
-# Words that carry no meaning of their own: never required, unless the query has nothing else.
 MAX_QUERY = 4_000  # characters
 MAX_PREFIXES = 16  # each may match thousands of words
 MAX_CONDITIONS = 50
+MANY_WORDS = (
+    4  # from so many on, a query is a question or a description: no document needs to have all of them
+)
+PROSE_WORDS = 8  # from so many on, it is a text, and what it quotes need not be in every document either
+# Words that carry no meaning of their own: never required, unless the query has nothing else.
 STOP_WORDS = english("query_words")
+FUNCTION_WORDS = STOP_WORDS | english("function_words")  # left out of a query of many words
 _PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
+_AND = re.compile(r"(?<=\s)AND(?=\s)")
+_WORD = re.compile(r"\w+")
 _FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*)$", re.DOTALL)
 
 
 def parse_words(query: str) -> WordQuery:
     """Read a word query: words, "exact phrases", prefix*, and -word to exclude; in capitals AND, OR and NOT.
 
-    Stop words are not required, unless there is nothing else.
+    Stop words are not required, unless there is nothing else. Of four words or more none is required, but those with a
+    plus sign and, among fewer than eight words, "exact phrases"; AND between them requires all.
 
     Raises:
         QueryError: There is something, and no letter or digit in it; OR joins only some of the words; or there are too
@@ -44,10 +52,32 @@ def parse_words(query: str) -> WordQuery:
     clauses = [piece for piece in pieces if piece is not None]
     if sum(clause.kind == "prefix" for clause in clauses) > MAX_PREFIXES:
         raise QueryError(f"More than {MAX_PREFIXES} words of the query end in *.")
+    alternatives = _are_alternatives(pieces)
+    number = sum(map(_is_plain, clauses))
+    if number >= MANY_WORDS and not alternatives and not _AND.search(query):
+        return WordQuery(tuple(_of_many(clauses, prose=number >= PROSE_WORDS)), require_all=False)
     telling = [c for c in clauses if c.kind != "word" or c.negated or c.text.lower() not in STOP_WORDS]
     if any(not clause.negated for clause in telling):
         clauses = telling
-    return WordQuery(tuple(clauses), require_all=not _are_alternatives(pieces))
+    return WordQuery(tuple(clauses), require_all=not alternatives)
+
+
+def _is_plain(clause: Clause) -> bool:
+    return clause.kind == "word" and not clause.negated and not clause.required
+
+
+def _of_many(clauses: Sequence[Clause], *, prose: bool) -> Iterator[Clause]:
+    """The clauses of a query of many words: each word by itself, and none that says nothing of the subject."""
+    texts = []
+    for clause in clauses:
+        quoted = clause.kind == "phrase" and not clause.negated
+        if _is_plain(clause) or (quoted and prose and not clause.required):
+            texts.append(clause.text)
+        else:
+            yield replace(clause, required=clause.required or quoted)
+    words = [word for text in texts for word in _WORD.findall(text)]
+    telling = [w for w in words if w.lower() not in FUNCTION_WORDS and (len(w) > 1 or w.isdigit())]
+    yield from map(Clause, telling or words)
 
 
 def _typed(query: str) -> Iterator[Clause | None]:
@@ -66,12 +96,13 @@ def _typed(query: str) -> Iterator[Clause | None]:
 
 
 def _clause(found: re.Match[str], negated: bool) -> Clause:
+    required = found["sign"] == "+" and not negated
     if found["phrase"] is not None:
-        return Clause(found["phrase"].strip(), "phrase", negated)
+        return Clause(found["phrase"].strip(), "phrase", negated, required)
     word = found["word"]
     if len(word) > 1 and word.endswith("*"):
-        return Clause(word.rstrip("*"), "prefix", negated)
-    return Clause(word, "word", negated)
+        return Clause(word.rstrip("*"), "prefix", negated, required)
+    return Clause(word, "word", negated, required)
 
 
 def _are_alternatives(pieces: Sequence[Clause | None]) -> bool:

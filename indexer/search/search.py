@@ -1,7 +1,7 @@
 """Search by words, by meaning, or both; facets, highlights, paging. Talks to an Engine, never to a database.
 
-Both modes are fused here, in the client, by reciprocal rank (Cormack, Clarke and Büttcher 2009: score =
-sum of 1 / (60 + rank)), because Elasticsearch sells its own fusion with the Enterprise licence only.
+Both modes are fused here, in the client (see `fusion`), because Elasticsearch sells its own fusion with the Enterprise
+licence only.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from indexer.engines.base import Engine, Filter, SearchAnswer, SearchRequest, Wo
 from indexer.errors import QueryError
 from indexer.protocols import Encoder
 from indexer.records import Vector
+from indexer.search import fusion
 from indexer.search.facets import named_facets
-from indexer.search.fusion import DEPTH, FUSION_CONSTANT, Found, fuse
+from indexer.search.fusion import Found, fuse
 from indexer.search.query import only_excluding, parse_words, without_syntax
 from indexer.search.results import Hit, Mode, SearchResults
 
 SCANNED_AT_ONCE = 250  # documents read at once when all are listed
-KNOWN = (
-    1_000  # ranks by words that are looked at, at least: they tell which of the nearest have the words, too
-)
+SHORTEST = 100  # ranking that is asked for
 NEAREST = 1_000  # documents of a whole list by meaning alone
 DEEPEST = 10_000  # paging goes no deeper: rankings are held in memory
 
@@ -97,8 +96,8 @@ def search(
         vector=asked.vector,
         filters=tuple(filters),
         # Fusing moves each of the nearest before its rank by words: so many more must be known.
-        limit=max(KNOWN, last + DEPTH) if asked.fused else max(DEPTH, last),
-        nearest=DEPTH if asked.fused else None,
+        limit=max(fusion.KNOWN, last + fusion.NEAREST) if asked.fused else max(SHORTEST, last),
+        nearest=fusion.NEAREST if asked.fused else None,
         facets=tuple(facets),
         facet_size=facet_size,
     )
@@ -162,7 +161,7 @@ def scan(
         vector=asked.vector,
         filters=conditions,
         limit=depth,
-        nearest=DEPTH if asked.fused else depth,
+        nearest=fusion.NEAREST if asked.fused else depth,
     )
     answer, words, _, _ = _answered(engine, asked, request)
     found, _ = _listed(answer, asked)
@@ -170,8 +169,9 @@ def scan(
     if asked.vector is not None and not (asked.fused and answer.words and answer.words.total > depth):
         return first
     near = {id_ for id_, _, _ in found}
+    last = found[-1][1] if found else 0.0
     rest = (
-        (id_, 1 / (FUSION_CONSTANT + rank) if asked.fused else score, {"words": rank} if asked.wanted else {})
+        (id_, last * depth / rank if asked.fused else score, {"words": rank} if asked.wanted else {})
         for rank, (id_, score) in enumerate(engine.scan(words, conditions), 1)
         if id_ not in near
     )

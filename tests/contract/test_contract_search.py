@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from indexer.engines.base import Clause, Filter, SearchRequest, WordQuery
 from indexer.errors import MappingMismatch, QueryError
+from indexer.records import Document
 from indexer.search.search import scan, search
 
 # -- words ---------------------------------------------------------------------------------------------------
@@ -33,6 +34,7 @@ from indexer.search.search import scan, search
             {"b", "d"},
         ),
         (WordQuery((Clause("pump", negated=True), Clause("tax", negated=True))), {"c", "d", "f"}),
+        (WordQuery((Clause("pump", required=True), Clause("solar"), Clause("nowhere")), False), {"a", "b"}),
         (words("RUN"), {"a", "d"}),  # runs, running
         (words("naive", "cafe"), {"e"}),
         (words("recht"), {"c"}),  # in the title
@@ -75,6 +77,21 @@ def test_the_title_weighs_more(engine):
         ]
     )
     assert engine.search(SearchRequest(words=words("pump"))).words.ids == ("title", "text")
+
+
+def test_a_title_alone_does_not_outrank_a_text_about_it(engine):
+    """BM25F: a title that counts three times is three times as long, too."""
+    engine.store(
+        [
+            Document("title", "", "A note on the heat pump"),
+            Document("both", "The pump moves heat. Each pump needs a pump.", "Pumps"),
+            *(
+                Document(f"other{i}", "Nothing of the kind is in this text.", "Something else")
+                for i in range(6)
+            ),
+        ]
+    )
+    assert engine.search(SearchRequest(words=words("pump"))).words.ids == ("both", "title")
 
 
 def test_equal_scores_come_by_id_and_total_counts_all(engine):
@@ -247,8 +264,8 @@ def test_pages_of_a_search_are_one_list(engine):
         ("wind -solar", "words", 160),
         ("wind -solar", "meaning", 160),
         ("wind -sol*", "both", 160),
-        ("solar -nothing", "both", 80 + 66),  # the 100 nearest are the first 100: 34 of them have "solar"
-        ("nowhere -solar", "both", 100),
+        ("solar -nothing", "both", 80 + 133),  # the 200 nearest are the first 200: 67 of them have "solar"
+        ("nowhere -solar", "both", 160),
     ):
         whole = search(engine, Axes(), query, mode=mode, limit=240)
         assert whole.listed == len(whole.hits) == number

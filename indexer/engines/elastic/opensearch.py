@@ -27,6 +27,7 @@ PRODUCT = "x-elastic-product"  # the header by which Elasticsearch, and nothing 
 POINT_IN_TIME = "/_search/point_in_time"
 DOT = "․"  # in names of fields: the servers make objects of real dots, but for the newest (`disable_objects`)
 MAX_CLAUSES = 1_000  # of a query; servers take 1,024 unless `indices.query.bool.max_clause_count` is set
+COMBINED_FIELDS = (3, 3)  # 2.19 lacks this query
 MAX_FIELDS = (
     10_000  # of a collection; the server cannot leave out those beyond a limit, as Elasticsearch does
 )
@@ -40,9 +41,11 @@ class ServerTransport(RereadingTransport):
 
     Attributes:
         opensearch: The server has answered, and it is OpenSearch.
+        combined_fields: It knows this query.
     """
 
     opensearch = False
+    combined_fields = False
 
     def perform_request(
         self,
@@ -70,16 +73,19 @@ class ServerTransport(RereadingTransport):
         plain.pop("content-type", None)
         meta, body = super().perform_request("GET", "/", headers=plain, **options)
         version = body.get("version") if meta.status == 200 and isinstance(body, Mapping) else None
-        return isinstance(version, Mapping) and version.get("distribution") == "opensearch"
+        if not isinstance(version, Mapping) or version.get("distribution") != "opensearch":
+            return False
+        self.combined_fields = _numbers(version.get("number")) >= COMBINED_FIELDS
+        return True
 
     def _perform_translated(
         self, method: str, target: str, body: Any, headers: Any, options: Mapping[str, Any]
     ) -> TransportApiResponse:
         path, mark, parameters = target.partition("?")
         if path.endswith("/_search"):
-            body = _search_body(body)
+            body = _search_body(body, combined=self.combined_fields)
         elif path.endswith("/_msearch"):
-            body = [_search_body(part) for part in body]
+            body = [_search_body(part, combined=self.combined_fields) for part in body]
         elif path.endswith("/_pit"):
             target = path.removesuffix("/_pit") + POINT_IN_TIME + mark + parameters
             body = {"pit_id": [body["id"]]} if method == "DELETE" else body
@@ -87,6 +93,10 @@ class ServerTransport(RereadingTransport):
         if path.endswith("/_pit") and isinstance(answer.body, Mapping) and "pit_id" in answer.body:
             return TransportApiResponse(answer.meta, {"id": answer.body["pit_id"]})
         return answer
+
+
+def _numbers(version: Any) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(version).split("-")[0].split(".") if part.isdecimal())
 
 
 def _accepted(answer: TransportApiResponse) -> TransportApiResponse:
@@ -105,7 +115,7 @@ def _plain(headers: Any) -> HttpHeaders:
     return plain
 
 
-def _search_body(body: Any) -> Any:
+def _search_body(body: Any, *, combined: bool) -> Any:
     """Translate the body of a search, or the line before it in a request of several."""
     if not isinstance(body, Mapping):
         return body
@@ -118,8 +128,20 @@ def _search_body(body: Any) -> Any:
         highlight = {key: value for key, value in body["highlight"].items() if key != "max_analyzed_offset"}
         translated["highlight"] = highlight | {"type": "fvh"}
     if "query" in body:
-        translated["query"] = _within_limit(body["query"])
+        query = body["query"] if combined else _without_combined_fields(body["query"])
+        translated["query"] = _within_limit(query)
     return translated
+
+
+def _without_combined_fields(query: Any) -> Any:
+    """Replace BM25F by the sum of the BM25 of each field."""
+    if isinstance(query, list):
+        return [_without_combined_fields(part) for part in query]
+    if not isinstance(query, dict):
+        return query
+    if "combined_fields" in query:
+        return {"multi_match": query["combined_fields"] | {"type": "most_fields"}}
+    return {name: _without_combined_fields(part) for name, part in query.items()}
 
 
 def _within_limit(query: Any) -> Any:
@@ -139,7 +161,7 @@ def _matches(query: Any) -> Iterator[dict[str, Any]]:
             yield from _matches(part)
     elif isinstance(query, dict):
         for name, part in query.items():
-            if name == "multi_match":
+            if name in ("multi_match", "combined_fields"):
                 yield part
             else:
                 yield from _matches(part)

@@ -13,7 +13,9 @@ from indexer.errors import QueryError
 Query = dict[str, Any]
 
 TITLE_WEIGHT = 3  # a word in the title counts three times
+FIELDS = [f"title^{TITLE_WEIGHT}", "text"]
 ABSENT = "keyphrases_absent.words"
+SEVERAL_WORDS = "\u2e80"  # from here on scripts write no space between words
 MAX_EXPANSIONS = 1_000  # words that a prefix may match
 OURS = {"topic": "topics", "keyphrase": "keyphrase_keys", "absent_keyphrase": "keyphrases_absent.key"}
 
@@ -22,13 +24,15 @@ NOTHING: Query = {"match_none": {}}
 
 def of_words(query: WordQuery) -> tuple[Query, bool]:
     """Return the query, and whether its hits have scores."""
-    requested = required_clauses(query)
+    wanted = _wanted(query)
     excluded = _excluded(query)
-    if not requested:
+    if not wanted:
         return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
-    parts: Query = (
-        {"must": requested} if query.require_all else {"should": requested, "minimum_should_match": 1}
-    )
+    must = [_scored(c, query.absent) for c in wanted if query.require_all or c.required]
+    should = [_scored(c, query.absent) for c in wanted if not query.require_all and not c.required]
+    parts: Query = {"must": must} if must else {}
+    if should:
+        parts |= {"should": should, "minimum_should_match": 0 if must else 1}
     return {"bool": parts | ({"must_not": excluded} if excluded else {})}, True
 
 
@@ -42,10 +46,27 @@ def _excluded(query: WordQuery) -> list[Query]:
     return [_clause(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
 
 
-def required_clauses(query: WordQuery) -> list[Query]:
-    """Return one query per clause that is not negated and has a letter or digit."""
-    requested = (clause for clause in query.clauses if not clause.negated and has_words(clause.text))
-    return [_clause(clause, query.absent) for clause in requested]
+def marked_clauses(query: WordQuery) -> list[Query]:
+    """Return one query per clause that is not negated and has a letter or digit: what to mark in the texts."""
+    return [_clause(clause, query.absent) for clause in _wanted(query)]
+
+
+def _wanted(query: WordQuery) -> list[Clause]:
+    return [clause for clause in query.clauses if not clause.negated and has_words(clause.text)]
+
+
+def _scored(clause: Clause, absent: float) -> Query:
+    """Translate a clause so that a single word is ranked by BM25F, as in the embedded engine."""
+    if clause.kind != "word" or not clause.text.isalnum() or max(clause.text) >= SEVERAL_WORDS:
+        return _clause(clause, absent)
+    text = bindable(clause.text)
+    in_text = {"combined_fields": {"query": text, "fields": FIELDS}}
+    if not absent:
+        return in_text
+    predicted = {
+        "match": {ABSENT: {"query": text, "boost": absent}}
+    }  # `combined_fields` takes no weight below 1
+    return {"bool": {"should": [in_text, predicted], "minimum_should_match": 1}}
 
 
 def _clause(clause: Clause, absent: float = 0.0) -> Query:
@@ -57,7 +78,7 @@ def _clause(clause: Clause, absent: float = 0.0) -> Query:
     parts: Query = {
         "query": bindable(clause.text),
         "type": "phrase",
-        "fields": [f"title^{TITLE_WEIGHT}", "text", *([f"{ABSENT}^{absent}"] if absent else [])],
+        "fields": [*FIELDS, *([f"{ABSENT}^{absent}"] if absent else [])],
         "tie_breaker": 1.0,  # the scores of both fields add up
     }
     if clause.kind == "prefix":

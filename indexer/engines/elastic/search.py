@@ -374,7 +374,7 @@ def hits(
 
     The server marks the words in whole fields; `fragments_around` cuts the excerpts, as for every engine.
     """
-    requested = queries.required_clauses(query) if limit > 0 else []
+    requested = queries.marked_clauses(query) if limit > 0 else []
     seal = secrets.token_hex(8)  # occurs in no text
     opening, closing = f"<{seal}>", f"</{seal}>"
     found: dict[str, Marked] = {}

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 STEPS = 20_000  # of SQLite's machine, some milliseconds, between two looks at the clock
 RESTORE = "Move the home away and put back a backup: indexer restore FILE. Or index the documents again, in another home."
-MAX_CACHED = 64  # answers per connection
+WORD_PLACES = "CREATE VIRTUAL TABLE temp.word_places USING fts5vocab(main, words, instance)"  # see `words`
+MAX_CACHED = 128  # answers per connection
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
     errno.ENOSPC: sqlite3.SQLITE_FULL,
@@ -92,8 +93,10 @@ class Connection(sqlite3.Connection):
         self._state: tuple[int, int] | None = None
         self._known: dict[Hashable, Any] = {}
 
-    def remembered(self, key: Hashable, find: Callable[[], T]) -> T:
-        """Return the result of `find`, cached while the file is unchanged.
+    def remembered(
+        self, key: Hashable, find: Callable[[], T], *, keep: Callable[[T], bool] = lambda _: True
+    ) -> T:
+        """Return the result of `find`, cached while the file is unchanged, if it is one to `keep`.
 
         The result must depend on key and file only, and must not be modified.
         """
@@ -101,11 +104,14 @@ class Connection(sqlite3.Connection):
         if self._state != (others, self.total_changes):
             self._state = others, self.total_changes
             self._known.clear()
-        if key not in self._known:
+        if key in self._known:
+            known: T = self._known[key]
+            return known
+        found = find()
+        if keep(found):
             while len(self._known) >= MAX_CACHED:
                 self._known.pop(next(iter(self._known)))
-            self._known[key] = find()
-        found: T = self._known[key]
+            self._known[key] = found
         return found
 
 
@@ -232,6 +238,8 @@ class Connections:
                 connection.execute("PRAGMA wal_autocheckpoint = 16384")
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA cache_size = -32768")  # KiB
+            with suppress(sqlite3.OperationalError):  # without FTS5, `schema` says so
+                connection.execute(WORD_PLACES)
             connection.execute(
                 "SELECT count(*) FROM sqlite_master"
             ).fetchone()  # reads the header: fails here

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from indexer.engines.base import (
     MOSTLY,
@@ -28,45 +26,35 @@ from indexer.engines.local.connections import Connection
 from indexer.engines.local.facets import Docs, Mask, column
 from indexer.engines.local.schema import TOPIC_FIELD, doc_ids, json_array, select, storable_ids
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector
-from indexer.engines.values import bindable, has_words, restored
+from indexer.engines.local.words import Matches, matches, usable, without
+from indexer.engines.values import bindable, restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
-Scores = NDArray[np.float64]
-
-TITLE_WEIGHT, TEXT_WEIGHT = 3.0, 1.0  # a word in the title counts three times
 _FEW = 4_000  # documents looked up one by one rather than by reading the whole table
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Matching documents and their scores; None when all are equal."""
-
-    docs: Docs
-    scores: Scores | None = None
 
 
 def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> SearchAnswer:
     mask = facets.allowed(connection, request.filters)
     listed = request.words is not None or request.vector is None
     every = mask is None and request.words is None
-    matches = None
+    found = None
     if not every and (listed or request.facets):
-        matches = _matches(connection, request.words, mask)
+        found = matches(connection, request.words, mask)
     meaning = None
     if request.vector is not None:
         query_vector = _checked(request.vector, vectors.dims)
-        allowed = _without(connection, request.words, mask)
+        allowed = without(connection, request.words, mask)
         requested = request.limit if request.nearest is None else request.nearest
         meaning = _by_vector(connection, vectors, query_vector, requested, allowed)
     ranking = None
     if listed:
         limit = request.limit
-        ranking = _every(connection, limit) if matches is None else _ranked(connection, matches, limit)
+        ranking = _every(connection, limit) if found is None else _ranked(connection, found, limit)
     return SearchAnswer(
         ranking,
         meaning,
-        facets.count(connection, matches.docs if matches else None, request.facets, request.facet_size)
+        facets.count(connection, found.docs if found else None, request.facets, request.facet_size)
         if request.facets
         else {},
     )
@@ -75,10 +63,10 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
 # -- by words ------------------------------------------------------------------------------------------------
 
 
-def scan(connection: sqlite3.Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
+def scan(connection: Connection, words: WordQuery | None, conditions: Sequence[Filter]) -> Ranking:
     """Return all matching documents."""
-    matches = _matches(connection, words, facets.allowed(connection, conditions))
-    return _ranked(connection, matches, len(matches.docs))
+    found = matches(connection, words, facets.allowed(connection, conditions))
+    return _ranked(connection, found, len(found.docs))
 
 
 def significant_keyphrases(
@@ -98,40 +86,6 @@ def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter
     masks = [facets.allowed(connection, conditions) for conditions in parts]
     docs = [every if mask is None else every[mask[every]] for mask in masks]
     return facets.by_topic(connection, docs)
-
-
-def _matches(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Matches:
-    """Return the documents that match the words (all without words) and pass the mask."""
-    parsed = fts_expression(query) if query else Expression("", "")
-    if parsed.required:
-        rows = connection.execute(
-            f"SELECT rowid, -bm25(words, {TITLE_WEIGHT}, {TEXT_WEIGHT}, ?) FROM words WHERE words MATCH ?",
-            (query.absent if query else 0.0, parsed.match),
-        ).fetchall()
-        docs, scores = (
-            (np.array(part) for part in zip(*rows, strict=True)) if rows else (np.empty(0, int),) * 2
-        )
-        kept = mask[docs] if mask is not None else slice(None)
-        return Matches(docs[kept], scores[kept])
-    if query and not parsed.excluded:  # nothing but punctuation
-        return Matches(np.empty(0, np.int64))
-    docs = column(connection.execute("SELECT doc FROM documents"))
-    if parsed.excluded:
-        found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (parsed.excluded,))
-        docs = np.setdiff1d(docs, column(found))
-    return Matches(docs if mask is None else docs[mask[docs]])
-
-
-def _without(connection: sqlite3.Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
-    """Return the mask without documents that contain an excluded word."""
-    excluded = fts_expression(query).excluded if query else ""
-    if not excluded:
-        return mask
-    if mask is None:
-        mask = facets.everything(connection)
-    kept = mask.copy()
-    kept[column(connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (excluded,)))] = False
-    return kept
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:
@@ -326,44 +280,6 @@ def _checked(query: Vector, dims: int) -> Vector:
     return query
 
 
-# -- the query in the language of FTS5 -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A word query in FTS5 syntax. `excluded` alone matches all other documents."""
-
-    required: str
-    excluded: str
-
-    @property
-    def match(self) -> str:
-        """For MATCH, when something is required."""
-        return f"({self.required}) NOT ({self.excluded})" if self.excluded else self.required
-
-
-def fts_expression(query: WordQuery) -> Expression:
-    """Translate a query. Every clause is quoted, so that no user input is syntax.
-
-    Clauses without a letter or digit are skipped. Clauses that must all match are joined by a space, not by AND: FTS5
-    then ignores a clause in which its tokenizer finds no word.
-    """
-    requested = [_quoted(clause) for clause in query.clauses if not clause.negated and has_words(clause.text)]
-    excluded = [_quoted(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
-    joined = (" " if query.require_all else " OR ").join(requested)
-    return Expression(joined if query.absent else _in_text(joined), _in_text(" OR ".join(excluded)))
-
-
-def _in_text(expression: str) -> str:
-    """Restrict an expression to title and text, without absent keyphrases."""
-    return f"{{title text}} : ({expression})" if expression else ""
-
-
-def _quoted(clause: Clause) -> str:
-    text = bindable(clause.text).replace("\0", " ").replace('"', '""')
-    return f'"{text}" *' if clause.kind == "prefix" else f'"{text}"'
-
-
 # -- highlights ----------------------------------------------------------------------------------------------
 
 
@@ -371,7 +287,7 @@ def highlights(
     connection: sqlite3.Connection, query: WordQuery, ids: Sequence[str], limit: int
 ) -> Mapping[str, tuple[Fragment, ...]]:
     """Return fragments of each document that matches a required clause, at most `limit` each, best first."""
-    requested = fts_expression(WordQuery(query.clauses, require_all=False)).required
+    requested = _any_of(query)
     if not requested or limit <= 0:
         return {}
     sql = "SELECT doc, id, title, text, nuls FROM documents JOIN texts USING (doc) WHERE id IN ({})"
@@ -397,6 +313,17 @@ def highlights(
         found.sort(key=fragment_rank)
         answer[id_] = tuple(found[:limit])
     return {id_: answer[id_] for id_ in dict.fromkeys(ids) if id_ in answer}
+
+
+def _any_of(query: WordQuery) -> str:
+    """Return what is looked for in the language of FTS5. Every clause is quoted, so that no user input is syntax."""
+    clauses = " OR ".join(_quoted(clause) for clause in usable(query, negated=False))
+    return f"{{title text}} : ({clauses})" if clauses else ""
+
+
+def _quoted(clause: Clause) -> str:
+    text = bindable(clause.text).replace("\0", " ").replace('"', '""')
+    return f'"{text}" *' if clause.kind == "prefix" else f'"{text}"'
 
 
 def _unused_characters(texts_: Iterable[str]) -> tuple[str, str]:

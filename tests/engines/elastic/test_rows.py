@@ -121,19 +121,33 @@ def phrase_of(text: str, kind: str = "phrase") -> dict:
     }
 
 
+def bm25f_of(text):
+    return {"combined_fields": {"query": text, "fields": ["title^3", "text"]}}
+
+
 def test_clauses_that_must_match_that_may_and_that_must_not():
     clauses = (Clause("heat"), Clause("pum", "prefix"), Clause("gas", negated=True), Clause("!!"))
     assert of_words(WordQuery(clauses)) == (
         {
             "bool": {
-                "must": [phrase_of("heat"), phrase_of("pum", "phrase_prefix")],
+                "must": [bm25f_of("heat"), phrase_of("pum", "phrase_prefix")],
                 "must_not": [phrase_of("gas")],
             }
         },
         True,
     )
     assert of_words(WordQuery(clauses[:1], require_all=False)) == (
-        {"bool": {"should": [phrase_of("heat")], "minimum_should_match": 1}},
+        {"bool": {"should": [bm25f_of("heat")], "minimum_should_match": 1}},
+        True,
+    )
+    required = Clause("tax", required=True)
+    assert of_words(WordQuery((clauses[0], required), require_all=False)) == (
+        {"bool": {"must": [bm25f_of("tax")], "should": [bm25f_of("heat")], "minimum_should_match": 0}},
+        True,
+    )
+    # What the server may take for several words must stand side by side.
+    assert of_words(WordQuery((Clause("e-mail"), Clause("東京")))) == (
+        {"bool": {"must": [phrase_of("e-mail"), phrase_of("東京")]}},
         True,
     )
     assert of_words(WordQuery((Clause("gas", negated=True),))) == (
