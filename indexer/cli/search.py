@@ -80,8 +80,11 @@ def search(
     and OR between all words makes any of them enough (put the whole in single quotes for the shell). Without a QUERY,
     all documents that pass the filters are listed.
 
-    The mode both ranks the documents with the words together with the 200 most similar in meaning (reciprocal rank
-    fusion). If no document has all words, any of them is enough, and the output says so. Facets count all documents
+    Up to three words must all be in a document. Of four or more, any of them is enough, and documents with more and
+    rarer ones come first; +word and "exact phrases" stay required, and AND between words requires all.
+
+    The mode both ranks the documents with the words together with the 200 most similar in meaning, by a mean of both
+    scores. If no document has all words, any of them is enough, and the output says so. Facets count all documents
     with the words, not only those of the page.
 
     Conditions (--where) with = on the same field are alternatives; all others must hold together. A date may be a year,

@@ -47,8 +47,8 @@ Hits = Sequence[str]  # ids of documents, best first
 
 
 @dataclass(frozen=True)
-class TestCollection:
-    """Documents, questions, and what people judged.
+class JudgedCollection:
+    """A test collection: documents, questions, and what people judged.
 
     Attributes:
         queries: Id ► text, of the questions that have a judgement above 0.
@@ -115,7 +115,7 @@ def evaluate_judged_search(collection: Miner, folder: Path, *, progress: Progres
 # -- the files -------------------------------------------------------------------------------------------------
 
 
-def read_test_collection(folder: Path) -> TestCollection:
+def read_test_collection(folder: Path) -> JudgedCollection:
     """Read the three files.
 
     Raises:
@@ -131,7 +131,7 @@ def read_test_collection(folder: Path) -> TestCollection:
     if not queries:
         raise InputError(f"{folder}: no question has a relevant document.")
     documents = read_documents(_file(folder, *_names("corpus")))
-    return TestCollection(documents, queries, judgements)
+    return JudgedCollection(documents, queries, judgements)
 
 
 def _names(stem: str) -> tuple[str, str]:
@@ -221,7 +221,7 @@ def by_reciprocal_rank(*rankings: Hits) -> Hits:
 # -- scores ----------------------------------------------------------------------------------------------------
 
 
-def judged(data: TestCollection, hits: Sequence[Hits]) -> dict[str, np.ndarray]:
+def judged(data: JudgedCollection, hits: Sequence[Hits]) -> dict[str, np.ndarray]:
     """The measures of each question, 0 to 1.
 
     Args:
