@@ -17,6 +17,7 @@ import copy
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ CONTROL_EVERY = 20
 STAGES = {"fast": ("not slow and not live", 600), "slow": ("slow or live", 1800)}  # marks, seconds
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 NO_TESTS = 5  # exit code of pytest: the marks left none
+GROUP = re.compile(r"@[\w-]+$")  # that pytest-xdist adds to the name of a test
 # Tests of the sources' style see every mutant, and would prove nothing.
 LEFT_OUT = "tests/project/"
 
@@ -182,6 +184,7 @@ class Covering:
             measure(file)
         self._data = CoverageData(str(file))
         self._data.read()
+        self._there = collected()
 
     def of(self, mutant: Mutant) -> list[str]:
         """Test identifiers, those in the fewest tests of a file first: they know the place best."""
@@ -190,6 +193,7 @@ class Covering:
         tests = {test for line in lines for test in tests_in(by_line.get(line, []))}
         # What runs at import, or in another process, has no test of its own.
         tests = tests or {test for contexts in by_line.values() for test in tests_in(contexts)}
+        tests &= self._there  # pytest fails for a name that it does not know, and that would look like a kill
         files = Counter(test.split("::")[0] for test in tests)
         return sorted(tests, key=lambda test: (files[test.split("::")[0]], test))
 
@@ -203,10 +207,19 @@ def measure(file: Path) -> None:
     subprocess.run(command, cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(file)}, check=True)
 
 
+def collected() -> set[str]:
+    """The names of all tests, and of their files."""
+    command = [*PYTEST, "--collect-only", "-q"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    tests = {GROUP.sub("", line) for line in listed.stdout.splitlines() if "::" in line}
+    return tests | {test.split("::")[0] for test in tests}
+
+
 def tests_in(contexts: Sequence[str]) -> Iterator[str]:
-    """Of `tests/a/test_b.py::test_c|run`. What a fixture does may serve all tests of its file: all of them are tried."""
+    """Of `tests/a/test_b.py::test_c@group|run`. What a fixture does may serve all tests of its file: all are tried."""
     for context in contexts:
         test, _, stage = context.rpartition("|")
+        test = GROUP.sub("", test)
         if test and not test.startswith(LEFT_OUT):
             yield test if stage == "run" else test.split("::")[0]
 
