@@ -20,12 +20,14 @@ from typing import get_args
 
 import numpy as np
 
-from indexer.errors import InputError, require
+from indexer.errors import InputError, QueryError, require
 from indexer.protocols import Progress, no_progress
 from indexer.records import Document
+from indexer.search.query import MAX_QUERY
 from indexer.search.results import Mode
 from trainer.evaluation.documents import Miner, mine, read_documents
 from trainer.evaluation.lines import Line, numbered, read_lines
+from trainer.evaluation.search import without_syntax
 from trainer.evaluation.table import RESAMPLES, SEED, Table, bootstrapped
 
 DEPTH = 1_000  # hits of a query
@@ -51,7 +53,7 @@ class JudgedCollection:
     """A test collection: documents, questions, and what people judged.
 
     Attributes:
-        queries: Id ► text, of the questions that have a judgement above 0.
+        queries: Id ► text, of the questions that have a text and a judgement above 0.
         judgements: Id of a question ► id of a document ► how relevant it is; 0 is not.
     """
 
@@ -82,8 +84,7 @@ def evaluate_judged_search(collection: Miner, folder: Path, *, progress: Progres
     rankings: dict[str, list[Hits]] = {mode: [] for mode in MODES}
     for number, text in enumerate(data.queries.values()):
         for mode in MODES:
-            hits = collection.search(text, mode=mode, facets=(), limit=DEPTH).hits
-            rankings[mode].append([hit.stored.document.id for hit in hits])
+            rankings[mode].append(found(collection, text, mode))
         progress("evaluate", number + 1, len(data.queries))
     rankings |= peers(data.documents, list(data.queries.values()))
     scores = {name: judged(data, hits) for name, hits in rankings.items()}
@@ -112,6 +113,15 @@ def evaluate_judged_search(collection: Miner, folder: Path, *, progress: Progres
     )
 
 
+def found(collection: Miner, text: str, mode: Mode) -> Hits:
+    """Search for a question. One that this program does not read as a query is asked without its query syntax."""
+    try:
+        results = collection.search(text, mode=mode, facets=(), limit=DEPTH)
+    except QueryError:
+        results = collection.search(without_syntax(text)[:MAX_QUERY], mode=mode, facets=(), limit=DEPTH)
+    return [hit.stored.document.id for hit in results.hits]
+
+
 # -- the files -------------------------------------------------------------------------------------------------
 
 
@@ -126,7 +136,9 @@ def read_test_collection(folder: Path) -> JudgedCollection:
         judgements.setdefault(query, {})[document] = score
     texts = dict(read_lines(_file(folder, *_names("queries")), _query, key="_id"))
     queries = {
-        id_: text for id_, text in texts.items() if any(s > 0 for s in judgements.get(id_, {}).values())
+        id_: text
+        for id_, text in texts.items()
+        if text.strip() and any(score > 0 for score in judgements.get(id_, {}).values())
     }
     if not queries:
         raise InputError(f"{folder}: no question has a relevant document.")
@@ -149,7 +161,7 @@ def _file(folder: Path, *names: str) -> Path:
 
 
 def _query(line: Line) -> tuple[str, str]:
-    return line.name("_id"), line.text("text")
+    return line.name("_id"), line.text("text", empty=True)
 
 
 def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -12,10 +13,12 @@ from hash_encoder import HashEncoder
 from indexer.cli import main
 from indexer.errors import InputError
 from indexer.records import Document
+from indexer.search.query import parse_words
 from trainer.evaluation.judged_search import (
     JudgedCollection,
     by_bm25s,
     by_reciprocal_rank,
+    found,
     judged,
     read_test_collection,
 )
@@ -30,8 +33,9 @@ QUERIES = [
     {"_id": "q1", "text": "What is the wind of the sun like?"},
     {"_id": "q2", "text": "warm houses"},
     {"_id": "q3", "text": "not judged"},
+    {"_id": "q4", "text": " "},
 ]
-QRELS = "query-id\tcorpus-id\tscore\nq1\t1\t2\nq1\t4\t1\nq2\t2\t1\nq2\t3\t0\n"
+QRELS = "query-id\tcorpus-id\tscore\nq1\t1\t2\nq1\t4\t1\nq2\t2\t1\nq2\t3\t0\nq4\t1\t1\n"
 
 
 @pytest.fixture
@@ -45,8 +49,9 @@ def folder(tmp_path):
 def test_the_files_are_read(folder):
     data = read_test_collection(folder)
     assert [document.id for document in data.documents] == ["1", "2", "3", "4"]
-    assert list(data.queries) == ["q1", "q2"]  # the third has no judgement
-    assert data.judgements == {"q1": {"1": 2, "4": 1}, "q2": {"2": 1, "3": 0}}
+    assert list(data.queries) == ["q1", "q2"]  # the third has no judgement, the fourth no text
+    assert data.judgements["q1"] == {"1": 2, "4": 1}
+    assert data.judgements["q2"] == {"2": 1, "3": 0}
 
 
 def test_judgements_may_be_in_a_folder(folder):
@@ -59,7 +64,7 @@ def test_judgements_may_be_in_a_folder(folder):
     ("name", "text", "said"),
     [
         ("qrels.tsv", "q1\t1\n", r"qrels\.tsv:1: expected query-id, corpus-id, score .* found 'q1\\t1'"),
-        ("qrels.tsv", QRELS + "q1\t1\tgood\n", r"qrels\.tsv:6: expected"),
+        ("qrels.tsv", QRELS + "q1\t1\tgood\n", r"qrels\.tsv:7: expected"),
         ("qrels.tsv", "q1\t1\t0\n", "no question has a relevant document"),
         ("queries.jsonl", '{"_id": "q1"}\n', r'queries\.jsonl:1: "text" is missing'),
     ],
@@ -78,12 +83,35 @@ def test_a_missing_file_is_named(folder):
 
 def test_measures_by_hand():
     judgements = {"a": {"x": 2, "y": 1, "z": 0}, "b": {"x": 1}}
-    found = judged(JudgedCollection([], {"a": "", "b": ""}, judgements), [["z", "y", "x"], []])
+    measured = judged(JudgedCollection([], {"a": "", "b": ""}, judgements), [["z", "y", "x"], []])
     # a: gains 0, 1, 2 at ranks 1, 2, 3; the best order has 2, 1. b: nothing was found.
     ndcg = (1 / math.log2(3) + 2 / math.log2(4)) / (2 / math.log2(2) + 1 / math.log2(3))
-    assert found["nDCG@10"] == pytest.approx([ndcg, 0])
-    assert found["recall@100"] == pytest.approx([1, 0])
-    assert found["MAP"] == pytest.approx([(1 / 2 + 2 / 3) / 2, 0])
+    assert measured["nDCG@10"] == pytest.approx([ndcg, 0])
+    assert measured["recall@100"] == pytest.approx([1, 0])
+    assert measured["MAP"] == pytest.approx([(1 / 2 + 2 / 3) / 2, 0])
+
+
+class Strict:
+    """A collection that reads a query as the product does, and has one document."""
+
+    def search(self, text, *, mode, facets, limit):
+        parse_words(text)
+        self.asked = text
+        return SimpleNamespace(hits=[SimpleNamespace(stored=SimpleNamespace(document=Document("1", text)))])
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("the sun OR wind of the sea", "the sun or wind of the sea"),
+        ("wind " * 1_000, ("wind " * 800).strip() + " "),
+        ('the "sun" and the sea', 'the "sun" and the sea'),
+    ],
+)
+def test_a_question_that_is_no_query_is_asked_without_syntax(question, asked):
+    collection = Strict()
+    assert found(collection, question, "words") == ["1"]
+    assert collection.asked == asked
 
 
 def test_fusion_by_reciprocal_rank_by_hand():
