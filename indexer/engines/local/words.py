@@ -63,6 +63,7 @@ def matches(connection: Connection, query: WordQuery | None, mask: Mask | None) 
     if query is None or not wanted:
         docs = column(connection.execute("SELECT doc FROM documents"))
         return Matches(docs[allowed[docs]])
+    wanted = [clause for clause in wanted if _terms(connection, clause)]
     found = [postings(connection, clause, absent=bool(query.absent)) for clause in wanted]
     strict = [
         some for clause, some in zip(wanted, found, strict=True) if query.require_all or clause.required
@@ -118,7 +119,9 @@ def postings(connection: Connection, clause: Clause, *, absent: bool = False) ->
 
     What the tokenizer takes for several words must stand side by side.
     """
-    terms = tuple(tokens(connection, bindable(clause.text).replace("\0", " ")))
+    terms = _terms(connection, clause)
+    if not terms:
+        return Postings(np.empty(0, np.int64), np.empty((0, len(COLUMNS)), np.float32))
     prefix = clause.kind == "prefix"
 
     def find() -> Postings:
@@ -130,6 +133,11 @@ def postings(connection: Connection, clause: Clause, *, absent: bool = False) ->
 
     key = ("postings", terms, prefix, absent)
     return connection.remembered(key, find, keep=lambda found: len(found.docs) <= MAX_CACHED_DOCS)
+
+
+def _terms(connection: Connection, clause: Clause) -> tuple[str, ...]:
+    """Return the words of a clause; none where SQLite takes all its letters for marks."""
+    return tuple(tokens(connection, bindable(clause.text).replace("\0", " ")))
 
 
 def _counted(places: Docs, absent: bool) -> Postings:

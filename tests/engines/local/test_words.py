@@ -10,7 +10,7 @@ import pytest
 from contract_asking import words
 from contract_rows import DIMS, document
 
-from indexer.engines.base import SearchRequest
+from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.engines.local import LocalEngine
 from indexer.engines.local.words import _numbers
 from indexer.records import Document
@@ -57,6 +57,15 @@ def test_a_word_that_is_asked_for_twice_counts_twice(engine):
         for times in (1, 2)
     )
     assert twice.scores == pytest.approx([2 * score for score in once.scores])
+
+
+def test_letters_of_which_sqlite_makes_no_word_are_ignored_beside_others(engine):
+    """A vowel sign of New Tai Lue is a letter for Python, and a mark for the tokenizer."""
+    engine.store(pumps())
+    assert set(engine.search(SearchRequest(words=words("\u19b0", "pump"))).words.ids) == {"both", "title"}
+    assert engine.search(SearchRequest(words=words("\u19b0"))).words.total == 0
+    excluding = WordQuery((Clause("pump"), Clause("\u19b0", negated=True)))
+    assert engine.search(SearchRequest(words=excluding)).words.total == 2
 
 
 def test_what_has_changed_is_read_again(engine):
