@@ -1,10 +1,14 @@
-"""Small functions that several packages need: batches, unit vectors, order by hash, objects by dotted path."""
+"""Small functions that several packages need: batches, unit vectors, order by hash, kept values, dotted paths."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
@@ -46,6 +50,22 @@ def centred(vectors: Rows) -> Rows:
     apart = vectors - vectors.mean(axis=0)
     directions: Rows = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-12)
     return directions
+
+
+def remembered(file: Path) -> Any:
+    """Read what `remember` has kept; None if there is nothing, or it cannot be read."""
+    with suppress(OSError, ValueError):
+        return json.loads(file.read_text(encoding="utf-8"))
+    return None
+
+
+def remember(file: Path, value: object) -> None:
+    """Keep a value as JSON. Two processes may do it at once; where nothing can be written, it is worked out again."""
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(value), encoding="utf-8")
+        part.replace(file)
 
 
 DOTTED_PATH = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"

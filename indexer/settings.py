@@ -45,6 +45,7 @@ class GateLimits:
         context, siblings, ground_truth: How much lower it may be.
         silhouette, npmi: The same, means of several fits; they still waver by .02 from start to start.
         without_topic, similarity: How much higher.
+        found: How much lower nDCG@10 of searches for documents of the probe may be, by meaning and by both.
         neighbours, search: Share of the nearest ten that must stay: below it, saved searches return other results.
         churn: Share of the documents that may change their topic.
         speed: Times the old one.
@@ -54,6 +55,7 @@ class GateLimits:
     context: float = 0.01
     siblings: float = 0.01
     ground_truth: float = 0.01
+    found: float = 0.005
     silhouette: float = 0.03
     npmi: float = 0.05
     without_topic: float = 0.05
@@ -303,6 +305,9 @@ class Settings(BaseSettings):
     gate_siblings: float = _limit(GATE.siblings, "Gate: how much farther phrases of one list may be.")
     gate_ground_truth: float = _limit(
         GATE.ground_truth, "Gate: how much lower a figure on labelled examples may be."
+    )
+    gate_found: float = _limit(
+        GATE.found, "Gate: how much lower nDCG@10 of searches by meaning, and by both, may be."
     )
     gate_silhouette: float = _limit(GATE.silhouette, "Gate: how much lower the silhouette of topics may be.")
     gate_npmi: float = _limit(GATE.npmi, "Gate: how much lower the coherence (NPMI) of topics may be.")

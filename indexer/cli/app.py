@@ -19,9 +19,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,7 @@ import click
 if TYPE_CHECKING:
     from indexer.cli.opened import OpenedCollection
     from indexer.collection import Collection
+    from indexer.engines.base import Engine
     from indexer.protocols import Progress
     from indexer.settings import Settings
 
@@ -144,20 +146,28 @@ class App:
             )
 
     @contextmanager
-    def aside(self, settings: Settings) -> Iterator[Collection]:
+    def aside(self, settings: Settings, *, on_engine: bool = False) -> Iterator[Collection]:
         """Open an empty temporary collection, which is deleted at the end of the with block.
 
         Encoders, and the backend measured as fastest, still come from the home of the settings.
+
+        Args:
+            on_engine: On the engine of the settings; otherwise on the embedded one.
         """
         from indexer.catalog import Catalog
         from indexer.cli.opened import OpenedCollection
         from indexer.engines.local import LocalEngine
+        from indexer.engines.registry import is_elasticsearch
         from models.load import encoder_dims
 
         dims = encoder_dims(settings.bundle, settings.home)
-        with TemporaryDirectory(prefix="indexer-") as folder:
+        with TemporaryDirectory(prefix="indexer-") as folder, ExitStack() as stack:
+            engine: Engine
+            if on_engine and is_elasticsearch(settings):
+                engine = stack.enter_context(_generation_aside(settings, dims))
+            else:
+                engine = LocalEngine(Path(folder, "collection"), dims)
             catalog = Catalog.open(f"sqlite:///{Path(folder, 'catalog.sqlite').as_posix()}")
-            engine = LocalEngine(Path(folder, "collection"), dims)
             with OpenedCollection(settings, engine, catalog) as collection:
                 yield collection
 
@@ -174,6 +184,20 @@ class App:
         root = click.get_current_context().find_root()
         names = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
         return re.sub(rf"(?<![\w/])indexer (?=({'|'.join(names)})\b)", lambda _: self.again(""), hint)
+
+
+@contextmanager
+def _generation_aside(settings: Settings, dims: int) -> Iterator[Engine]:
+    """Open a generation that is never live, and remove it at the end of the with block."""
+    from indexer.engines.registry import open_generations
+
+    place = settings.model_copy(update={"collection": f"aside-{token_hex(4)}"})
+    with closing(open_generations(place)) as generations:
+        try:
+            yield generations.make(dims, bundle=settings.bundle)
+        finally:
+            for generation in generations.all():
+                generations.remove(generation.number)
 
 
 def program() -> str:

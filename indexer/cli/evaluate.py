@@ -375,11 +375,12 @@ def search(app: App, data: Path, as_json: bool, limit: int | None) -> None:
     and a phrase of a title (or of a field keyphrases, a list) all documents whose titles contain it. Prints recall,
     MRR and nDCG of the first ten hits.
 
-    The documents are indexed into a temporary collection.
+    The documents are indexed into a temporary collection, on the engine that --engine names.
 
     \b
     Examples:
       indexer evaluate search --data cisi/
+      indexer evaluate search --data cisi/ --engine http://localhost:9200
       indexer evaluate search --data abstracts.jsonl.gz --limit 3000 --json
     """
     from trainer.evaluation.judged_search import evaluate_judged_search, is_test_collection
@@ -391,7 +392,7 @@ def search(app: App, data: Path, as_json: bool, limit: int | None) -> None:
     if judged and limit:
         raise click.UsageError("--limit belongs to a file: judgements are of all documents.")
     settings = app.settings()
-    with working(app, resumable=False) as progress, app.aside(settings) as collection:
+    with working(app, resumable=False) as progress, app.aside(settings, on_engine=True) as collection:
         if judged:
             table = evaluate_judged_search(collection, data, progress=progress)
         else:

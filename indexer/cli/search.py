@@ -27,7 +27,7 @@ from indexer.cli.output import (
     table,
 )  # fmt: skip
 from indexer.export import serialize
-from indexer.export.formatting import clean, count, ellipses, found, percent
+from indexer.export.formatting import clean, corrections, count, ellipses, found, percent, shown_passage
 
 if TYPE_CHECKING:
     from indexer.collection import Collection
@@ -55,10 +55,15 @@ MAX_FRAGMENTS = 2
               help="List all documents with the words, without a limit; needs --json.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write the documents of all pages to a file: .csv, .jsonl or .parquet.")  # fmt: skip
+@click.option("--verbatim", is_flag=True,
+              help="Search words that no document has as they are, not as the nearest words.")  # fmt: skip
+@click.option("--diverse", is_flag=True,
+              help="List documents that say something else before those that say the same again.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Explain each hit.")
-@json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, page, "
-         "limit, hits (each with topics, keyphrases, fragments, found_by, and near with --why), facets, facets_over. "
-         "Scores are rounded: by words BM25, by meaning a cosine, by both a sum of 1 / (60 + rank), at most .033. "
+@json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, corrections, "
+         "close (false: none of the nearest is close in meaning), page, limit, hits (each with topics, keyphrases, "
+         "fragments, passage, found_by, and near with --why), facets, facets_over. "
+         "Scores are rounded: by words BM25, by meaning a cosine, by both a weighted mean of cosine and relative BM25. "
          "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
 def search(
@@ -71,6 +76,8 @@ def search(
     page: int,
     everything: bool,
     output: Path | None,
+    verbatim: bool,
+    diverse: bool,
     why: bool,
     as_json: bool,
 ) -> None:
@@ -106,14 +113,15 @@ def search(
         )
     with app.collection() as collection:
         if output:
-            _save(collection, text, mode, filters, output)
+            _save(collection, text, mode, filters, output, verbatim)
             return
         if everything:
-            _print_all(collection, text, filters)
+            _print_all(collection, text, filters, verbatim)
             return
         results = collection.search(
-            text, mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit
-        )
+            text, mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit,
+            diverse=diverse, verbatim=verbatim,
+        )  # fmt: skip
         reasons = collection.reasons(results) if why else None
         is_empty = not results.hits and not collection.engine.info().documents
     if as_json:
@@ -161,7 +169,7 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 def format_results(results: SearchResults, reasons: Reasons = None) -> str:
     """Format hits, then facets."""
     blocks = [_hit(hit, results.labels, reasons) for hit in results.hits]
-    blocks.append(found(results))
+    blocks.append("\n".join([*map(clean, corrections(results)), found(results)]))
     facets = [facet for facet in results.facets if facet.values]
     if facets:
         blocks[-1] += f"\n\nCounts over {results.facets_over}:"
@@ -180,6 +188,8 @@ def _hit(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> str:
         lines.append(indented(dim(clean("; ".join(present[:MAX_KEYPHRASES])))))
     if absent:
         lines.append(indented(dim(clean("not in the text: " + "; ".join(absent[:MAX_KEYPHRASES])))))
+    if passage := shown_passage(hit, MAX_FRAGMENTS):
+        lines.append(indented(clean(passage)))
     texts = [fragment for fragment in hit.fragments if fragment.field != "title"]
     for fragment in texts[:MAX_FRAGMENTS]:
         before, after = ellipses(fragment.text, document.text)
@@ -276,21 +286,23 @@ def _keyphrases(stored: StoredDocument) -> tuple[list[str], list[str]]:
 # -- all hits -----------------------------------------------------------------------------------------------
 
 
-def _save(collection: Collection, query: str, mode: Mode, filters: Sequence[Filter], output: Path) -> None:
+def _save(
+    collection: Collection, query: str, mode: Mode, filters: Sequence[Filter], output: Path, verbatim: bool
+) -> None:
     from indexer.export.tables import hit_columns, hit_rows, save, writer_for
 
     write = writer_for(output)
     labels = serialize.labels_of(collection.topics())
-    hits = collection.scan(query, mode=mode, filters=filters)
+    hits = collection.scan(query, mode=mode, filters=filters, verbatim=verbatim)
     rows = hit_rows(hits, labels, scored=mode != "both")
     save(output, write(rows, hit_columns(collection.engine.fields(), collection.field_kinds().date)))
 
 
-def _print_all(collection: Collection, query: str, filters: Sequence[Filter]) -> None:
+def _print_all(collection: Collection, query: str, filters: Sequence[Filter], verbatim: bool) -> None:
     """Print one JSON array, one document at a time."""
     labels = serialize.labels_of(collection.topics())
     before = "[\n"
-    for hit in collection.scan(query, filters=filters):
+    for hit in collection.scan(query, filters=filters, verbatim=verbatim):
         click.echo(before, nl=False)
         print_json(serialize.hit(hit, labels))
         before = ","

@@ -73,6 +73,7 @@ class OpenCollection(ABC):
         self._parts = parts
         self._checked = time.monotonic()
         self._fields: tuple[float, tuple[str, ...]] = (0.0, ())  # when they were read; what filters may name
+        self._chance = ("", 0.0)  # bundle, and the cosine of queries without a meaning
         self._given_bundle = settings.bundle if parts.encoder is not None else ""
 
     @classmethod

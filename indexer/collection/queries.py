@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indexer.collection.base import POLL_INTERVAL_S, OpenCollection, on_live_generation
@@ -18,6 +19,8 @@ from indexer.pipeline.steps import mined
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Window
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
+from indexer.search.closeness import cosine_by_chance
+from indexer.search.completion import Completion, completions
 from indexer.search.facets import open_facets
 from indexer.search.fields import FieldKinds, field_kinds
 from indexer.search.query import check_number
@@ -25,6 +28,7 @@ from indexer.search.reasons import Reason, reasons
 from indexer.search.related import near_topics, similar_documents
 from indexer.search.results import Facet, Hit, Mode, SearchResults
 from indexer.search.search import scan, search
+from indexer.search.spelling import Spelled, spelled
 from indexer.search.timeline import Timeline, check_dates, timeline, whole_periods
 from indexer.search.trends import Trends, topic_trends
 from indexer.topics.explain import Why, explain
@@ -53,16 +57,23 @@ class QueryMethods(OpenCollection):
         facet_size: int = 10,
         limit: int = 10,
         offset: int = 0,
+        diverse: bool = False,
+        verbatim: bool = False,
     ) -> SearchResults:
-        """Find documents by words, by meaning, or both; see `indexer.search.search.search`."""
+        """Find documents by words, by meaning, or both; see `indexer.search.search.search`.
+
+        Args:
+            verbatim: Search words that no document has as they are; otherwise the nearest words are searched.
+        """
         self.check_filters(filters, facets)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         start = time.perf_counter()
         with self._limited():
+            asked = self._spelled(query, verbatim)
             results = search(
                 self.engine,
                 encoder,
-                query,
+                asked.query,
                 mode=mode,
                 filters=self._resolved(filters),
                 facets=facets,
@@ -70,18 +81,34 @@ class QueryMethods(OpenCollection):
                 limit=limit,
                 offset=offset,
                 absent=self.settings.absent_weight,
+                diverse=diverse,
+                chance=self._cosine_by_chance,
             )
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
-        return results
+        return replace(results, query=query, corrections=asked.corrections)
+
+    def _spelled(self, query: str, verbatim: bool) -> Spelled:
+        return Spelled(query) if verbatim else spelled(self.engine, query)
+
+    def _cosine_by_chance(self) -> float:
+        """See `indexer.search.closeness`; worked out once for each encoder."""
+        bundle, cosine = self._chance
+        if bundle != self.settings.bundle:
+            memory = self.settings.home / "closeness" / f"{self.name}.json"
+            cosine = cosine_by_chance(self.engine, self.encoder, memory)
+            self._chance = self.settings.bundle, cosine
+        return cosine
 
     @on_live_generation
-    def scan(self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = ()) -> Iterator[Hit]:
+    def scan(
+        self, query: str, *, mode: Mode = "words", filters: Sequence[Filter] = (), verbatim: bool = False
+    ) -> Iterator[Hit]:
         """All documents that `search` lists on its pages, for export; see `indexer.search.search.scan`."""
         self.check_filters(filters)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         return scan(
             self.engine,
-            query,
+            self._spelled(query, verbatim).query,
             self._resolved(filters),
             mode=mode,
             encoder=encoder,
@@ -96,6 +123,7 @@ class QueryMethods(OpenCollection):
         filters: Sequence[Filter] = (),
         fields: Sequence[str] = ("topic", "keyphrase"),
         size: int = 10,
+        verbatim: bool = False,
         found: SearchResults | None = None,
     ) -> tuple[Facet, ...]:
         """Counts as in `search`, but of each field without its own filters; see `indexer.search.facets.open_facets`."""
@@ -105,7 +133,7 @@ class QueryMethods(OpenCollection):
         with self._limited():
             return open_facets(
                 self.engine,
-                query,
+                query if found else self._spelled(query, verbatim).query,
                 mode=mode,
                 filters=self._resolved(filters),
                 fields=fields,
@@ -122,6 +150,7 @@ class QueryMethods(OpenCollection):
         mode: Mode = "both",
         filters: Sequence[Filter] = (),
         unit: str | None = None,
+        verbatim: bool = False,
         found: SearchResults | None = None,
     ) -> Timeline | None:
         """How many documents that match there are in each year, month or day; None where a field has no dates."""
@@ -129,7 +158,7 @@ class QueryMethods(OpenCollection):
         with self._limited():
             return timeline(
                 self.engine,
-                query,
+                query if found else self._spelled(query, verbatim).query,
                 mode=mode,
                 filters=self._resolved(filters),
                 field=field,
@@ -192,6 +221,11 @@ class QueryMethods(OpenCollection):
             vector = self.encoder.encode_phrases([results.query])[0]
         with self._limited():
             return reasons(self.engine, results, vector)
+
+    def completions(self, beginning: str, *, limit: int = 8) -> list[Completion]:
+        """Topics, keyphrases and titles that begin so; see `indexer.search.completion`."""
+        with self._limited():
+            return completions(self.engine, beginning, limit)
 
     # -- phrases --------------------------------------------------------------------------------------------
 

@@ -218,6 +218,23 @@ class Damage:
     beyond_repair: str = ""
 
 
+@dataclass(frozen=True)
+class NearSentence:
+    """A sentence of a document that mentions phrases, and the cosine of the nearest of these mentions."""
+
+    document_id: str
+    sentence: str
+    similarity: float
+
+
+def nearest_of_each(mentions: Iterable[tuple[str, str, float]]) -> list[NearSentence]:
+    """Return each sentence once, from document id, sentence and cosine of every mention."""
+    best: dict[tuple[str, str], float] = {}
+    for id_, sentence, cosine in mentions:
+        best[id_, sentence] = max(cosine, best.get((id_, sentence), -1.0))
+    return [NearSentence(*key, cosine) for key, cosine in best.items()]
+
+
 class Engine(Protocol):
     """Store and search one collection. Errors are `SearchError` and its subclasses."""
 
@@ -380,6 +397,21 @@ class Engine(Protocol):
 
     def search(self, request: SearchRequest) -> SearchAnswer: ...
 
+    def spellings(self, words: Sequence[str]) -> dict[str, str]:
+        """Return, for those of these words that no document has, the word of the documents that takes the fewest edits.
+
+        Words that have no near one are missing; see `indexer.engines.spelling`.
+        """
+        ...
+
+    def keyphrases_with(self, beginning: str, *, limit: int) -> list[tuple[str, int]]:
+        """Return keyphrases that begin so, in any case, and the number of documents of each, most documents first."""
+        ...
+
+    def titles_with(self, beginning: str, *, limit: int) -> list[tuple[str, str]]:
+        """Return ids and titles of documents whose titles begin so; ASCII letters in any case."""
+        ...
+
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
     ) -> Iterator[tuple[str, float]]:
@@ -413,6 +445,16 @@ class Engine(Protocol):
 
         At most `fragments` per document. Every required clause is marked, even when the whole query does not match;
         documents without a marked word have no excerpts.
+        """
+        ...
+
+    def near_sentences(self, vector: Vector, ids: Sequence[str]) -> list[NearSentence]:
+        """Return the sentences of some documents that have mentions, each once, in any order.
+
+        Of a phrase that is in several sentences, the first counts.
+
+        Args:
+            ids: Of documents, those of a page of hits.
         """
         ...
 

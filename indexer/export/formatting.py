@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indexer.engines.base import Clause
-    from indexer.search.results import SearchResults
+    from indexer.search.results import Hit, SearchResults
     from indexer.search.trends import Trend
     from indexer.topics.history import TopicEvent, TopicHistory
 
@@ -34,6 +34,13 @@ def ellipses(piece: str, text: str) -> tuple[str, str]:
     """Marks before and after an excerpt: "…" where the text continues."""
     whole = text.strip()
     return "" if whole.startswith(piece) else "… ", "" if whole.endswith(piece) else " …"
+
+
+def shown_passage(hit: Hit, fragments: int) -> str:
+    """The passage of a hit; empty where one of the first `fragments` excerpts of its text shows it already."""
+    texts = [" ".join(one.text.split()) for one in hit.fragments if one.field == "text"][:fragments]
+    passage = " ".join(hit.passage.split())
+    return "" if any(passage in text for text in texts) else passage
 
 
 def size(number: float) -> str:
@@ -91,11 +98,13 @@ def found(results: SearchResults, there: str = "under the filters") -> str:
     wanted = [clause for clause in results.clauses if not clause.negated]
     if not wanted:
         without = f" without {_named(results.clauses)}" if results.clauses else ""
-        return f"the nearest of {number}{without}" if results.by_meaning else number + without
+        close = "" if results.close else "nothing is close in meaning; "
+        return f"{close}the nearest of {number}{without}" if results.by_meaning else number + without
     if results.total == 0:
         nothing = f"no document with {'any of the words' if len(wanted) > 1 else _named(wanted)}"
+        close = "" if results.close else ", and none is close in meaning"
         nearest = f"; the {count(results.listed, 'document')} nearest in meaning" if results.listed else ""
-        return nothing + nearest
+        return nothing + close + nearest
     if results.relaxed:
         said = f"{number} with any of the words; none has all of them"
     else:
@@ -108,6 +117,12 @@ def found(results: SearchResults, there: str = "under the filters") -> str:
         else:
             said += f"; {more}more near in meaning"
     return said
+
+
+def corrections(results: SearchResults) -> Iterator[str]:
+    """A sentence for each word that was corrected."""
+    for typed, near in results.corrections.items():
+        yield f"No document has '{typed}'; '{near}' was searched instead."
 
 
 def _named(clauses: Sequence[Clause]) -> str:

@@ -128,6 +128,8 @@ def results(of: SearchResults, reasons: Reasons | None = None) -> dict[str, Any]
         "listed": of.listed,
         "has_more": of.has_more,
         "relaxed": of.relaxed,
+        "close": of.close,
+        "corrections": dict(of.corrections),
         "hits": [hit(one, of.labels, reasons) for one in of.hits],
         "facets": facets(of.facets),
         "facets_over": of.facets_over,
@@ -141,6 +143,7 @@ def hit(of: Hit, labels: Labels, reasons: Reasons | None = None) -> dict[str, An
         **document(of.stored.document),
         **mined(of.stored, labels),
         "fragments": [fragment(one) for one in of.fragments],
+        "passage": of.passage,
         "found_by": dict(of.found_by),
     }
     if reasons is not None:

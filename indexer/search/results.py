@@ -29,6 +29,7 @@ class Hit:
     stored: StoredDocument
     fragments: tuple[Fragment, ...]
     found_by: Mapping[str, int]  # "words" and/or "meaning" ► rank there
+    passage: str = ""  # the sentence nearest to the query; empty where it was not searched by meaning
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,5 @@ class SearchResults:
     counted: WordQuery | None  # the documents that facets count have these words; None: all under the filters
     labels: Mapping[str, str]  # of all topics, by id
     by_meaning: bool  # the nearest are among the hits, or all of them
+    corrections: Mapping[str, str]  # word as typed, that no document has ► word that was searched instead
+    close: bool  # False: the hits are the nearest documents, and no nearer than those of a query without a meaning

@@ -6,7 +6,7 @@ licence only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import get_args
@@ -17,8 +17,10 @@ from indexer.errors import QueryError
 from indexer.protocols import Encoder
 from indexer.records import Vector
 from indexer.search import fusion
+from indexer.search.diversity import REORDERED, diverse_order
 from indexer.search.facets import named_facets
 from indexer.search.fusion import Found, fuse
+from indexer.search.passages import passages
 from indexer.search.query import only_excluding, parse_words, without_syntax
 from indexer.search.results import Hit, Mode, SearchResults
 
@@ -68,6 +70,8 @@ def search(
     limit: int = 10,
     offset: int = 0,
     absent: float = 0.0,
+    diverse: bool = False,
+    chance: Callable[[], float] = lambda: -1.0,
 ) -> SearchResults:
     """Find documents.
 
@@ -77,6 +81,9 @@ def search(
             the filters.
         facets: ``topic``, ``keyphrase``, ``absent_keyphrase`` or the name of a metadata field.
         absent: What a word of an absent keyphrase counts, beside 1 in the text; 0 leaves them out.
+        diverse: Put documents that say something else before those that say the same again; see `diversity`.
+        chance: The cosine that the nearest document of a query without a meaning may have; see `closeness`. It is asked
+            for where nothing but nearness decides.
 
     Raises:
         QueryError: An unknown mode, a negative page, or a page deeper than 10,000; or a query that cannot be read.
@@ -103,20 +110,27 @@ def search(
     )
     answer, words, counted, relaxed = _answered(engine, asked, request)
     found, listed = _listed(answer, asked)
+    if diverse and any(score for _, score, _ in found):
+        found = _diversified(engine, found)
     page = found[offset:last]
     ids = [id_ for id_, _, _ in page]
     documents, fragments = engine.hits(words, ids) if words and asked.wanted else (engine.documents(ids), {})
     stored = {one.document.id: one for one in documents}
+    near = {}
+    if asked.vector is not None and ids:
+        near = passages(engine.near_sentences(asked.vector, ids), documents)
     labels = {topic.id: topic.label for topic in engine.topics()}
     total = _total(answer, asked)
     any_word = words is not None and not words.require_all
+    by_nearness = None if asked.wanted and total else answer.meaning
+    close = not (by_nearness and by_nearness.scores and by_nearness.scores[0] < chance())
     over_words = asked.wanted and not (asked.fused and total == 0)
     clauses = asked.words.clauses if asked.words else ()
     return SearchResults(
         query=query,
         mode=mode,
         hits=tuple(
-            Hit(offset + i, score, stored[id_], tuple(fragments.get(id_, ())), found_by)
+            Hit(offset + i, score, stored[id_], tuple(fragments.get(id_, ())), found_by, near.get(id_, ""))
             for i, (id_, score, found_by) in enumerate(page, 1)
             if id_ in stored
         ),
@@ -134,6 +148,8 @@ def search(
         counted=counted,
         labels=labels,
         by_meaning=asked.vector is not None,
+        corrections={},
+        close=close,
     )
 
 
@@ -210,6 +226,14 @@ def _answered(
             everything = replace(request, words=counted, vector=None, limit=0, nearest=None)
             answer = replace(answer, facets=engine.search(everything).facets)
     return answer, words, counted, relaxed
+
+
+def _diversified(engine: Engine, found: Sequence[Found]) -> list[Found]:
+    first = found[:REORDERED]
+    documents = engine.documents([id_ for id_, _, _ in first], vectors=True)
+    by_id = {one.document.id: one for one in documents}
+    order = diverse_order([score for _, score, _ in first], [by_id.get(id_) for id_, _, _ in first])
+    return [*(first[at] for at in order), *found[REORDERED:]]
 
 
 def _no_words(answer: SearchAnswer) -> bool:

@@ -7,8 +7,6 @@ and mirrored so that topics which were there before stay where they were as well
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.common import centred
+from indexer.common import centred, remember, remembered
 from indexer.records import Topic
 
 WIDE, HIGH = 1000.0, 640.0  # the picture
@@ -70,7 +68,7 @@ def topic_map(topics: Sequence[Topic], memory: Path, *, tall: bool = False) -> T
     else:
         points = aligned([t.id for t in topics], axes(centroids), before)
         places = {t.id: [round(x, 6), round(y, 6)] for t, (x, y) in zip(topics, points.tolist(), strict=True)}
-        _remember(memory, {"state": state, "places": places})
+        remember(memory, {"state": state, "places": places})
     radii = _radii([topic.size for topic in topics])
     width, height = (NARROW, TALL) if tall else (WIDE, HIGH)
     picture = np.array([width, round(height * max(1.0, np.sqrt(len(topics) / ROOMY)))])
@@ -170,17 +168,7 @@ def _groups(topics: Sequence[Topic], centroids: Points) -> list[int]:
 
 def _remembered(memory: Path) -> tuple[str, dict[str, list[float]]]:
     """Which topics these were, and where each was; empty if it was not stored."""
-    try:
-        found = json.loads(memory.read_text(encoding="utf-8"))
+    with suppress(KeyError, TypeError, ValueError):
+        found = remembered(memory)
         return str(found["state"]), dict(found["places"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", {}
-
-
-def _remember(memory: Path, places: Mapping[str, object]) -> None:
-    """Two processes may do it at once; where nothing can be written, the next fit starts from the beginning."""
-    part = memory.with_name(f"{memory.name}.{os.getpid()}.part")
-    with suppress(OSError):
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(places), encoding="utf-8")
-        part.replace(memory)
+    return "", {}

@@ -10,11 +10,23 @@ from fastapi import APIRouter, Path, Query
 from indexer.errors import QueryError
 from indexer.export import serialize
 from indexer.records import Document
+from indexer.search.completion import LONGEST, MAX_COMPLETIONS
 from indexer.search.trends import Order, ordered
 from indexer.web import schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import JSON, documented
-from indexer.web.params import MAX_COUNT, Filters, Id, Limit, Mode, Names, Offset, ThreadRoute, Words
+from indexer.web.params import (
+    MAX_COUNT,
+    Filters,
+    Id,
+    Limit,
+    Mode,
+    Names,
+    Offset,
+    ThreadRoute,
+    Verbatim,
+    Words,
+)
 from indexer.web.shared import Shared
 
 router = APIRouter(
@@ -39,12 +51,18 @@ def search(
     limit: Limit = 10,
     offset: Offset = 0,
     why: Annotated[bool, Query(description="Say what each document was found by.")] = False,
+    verbatim: Verbatim = False,
+    diverse: Annotated[
+        bool,
+        Query(description="List documents that say something else before those that say the same again."),
+    ] = False,
 ) -> dict[str, Any]:
     """Find documents by words, by meaning or both. Facets count all that match, not only those listed."""
     collection = served.collection
     results = collection.search(
-        q, mode=mode, filters=filters, facets=facet, facet_size=facet_size, limit=limit, offset=offset
-    )
+        q, mode=mode, filters=filters, facets=facet, facet_size=facet_size, limit=limit, offset=offset,
+        diverse=diverse, verbatim=verbatim,
+    )  # fmt: skip
     reasons = collection.reasons(results) if why else None
     return {**serialize.results(results, reasons), "limit": limit, "offset": offset}
 
@@ -58,10 +76,26 @@ def facets(
     mode: Mode = "both",
     field: Names = ["topic", "keyphrase"],  # noqa: B006
     size: Annotated[int, Query(ge=1, le=1_000)] = 10,
+    verbatim: Verbatim = False,
 ) -> dict[str, Any]:
     """Count the values of fields, each without the choices made in itself: others can be added to them."""
-    found = served.collection.open_facets(q, mode=mode, filters=filters, fields=field, size=size)
+    found = served.collection.open_facets(
+        q, mode=mode, filters=filters, fields=field, size=size, verbatim=verbatim
+    )
     return {"query": q, "facets": serialize.facets(found)}
+
+
+@router.get("/completions", response_model=list[schemas.Completion])
+def completions(
+    served: Shared,
+    reader: Reader,
+    q: Annotated[
+        str, Query(max_length=LONGEST, description="What was typed so far, two characters or more.")
+    ] = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_COMPLETIONS)] = 8,
+) -> list[dict[str, Any]]:
+    """Complete a query while it is typed: topics, keyphrases and titles that begin so."""
+    return [asdict(one) for one in served.collection.completions(q, limit=limit)]
 
 
 @router.get("/timeline", response_model=schemas.Timeline | None)
@@ -74,10 +108,13 @@ def timeline(
     field: Annotated[
         str, Query(max_length=200, description="The field with the date; empty: found by itself.")
     ] = "",
+    verbatim: Verbatim = False,
 ) -> dict[str, Any] | None:
     """Count documents by year, month or day; null where no field has dates, or there are too many of them."""
     field = field or served.kinds().date
-    found = served.collection.timeline(q, field, mode=mode, filters=filters) if field else None
+    found = (
+        served.collection.timeline(q, field, mode=mode, filters=filters, verbatim=verbatim) if field else None
+    )
     return asdict(found) if found else None
 
 

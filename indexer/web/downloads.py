@@ -16,7 +16,7 @@ from indexer.search.results import Mode
 from indexer.web.auth import Reader
 from indexer.web.errors import documented
 from indexer.web.pages.search import SearchForm
-from indexer.web.params import Filters, Words
+from indexer.web.params import Filters, Verbatim, Words
 from indexer.web.shared import Served, Shared
 
 router = APIRouter(responses=documented(400, 401, 403, 404, 422, 429, 501, 503))
@@ -36,13 +36,19 @@ FILE: dict[int | str, dict[str, Any]] = {
 
 @router.get("/api/export/search/{kind}", response_class=StreamingResponse, responses=FILE)
 def export_search(
-    served: Shared, reader: Reader, kind: Kind, filters: Filters, q: Words = "", mode: Mode = "both"
+    served: Shared,
+    reader: Reader,
+    kind: Kind,
+    filters: Filters,
+    q: Words = "",
+    mode: Mode = "both",
+    verbatim: Verbatim = False,
 ) -> StreamingResponse:
-    """Save all documents that a search lists on its pages: those with the words, and the 100 nearest in meaning.
+    """Save all documents that a search lists on its pages: those with the words, and the 200 nearest in meaning.
 
     By meaning alone, the nearest 1,000. The column `found_by` tells which is which.
     """
-    return _file(kind, _named(q), *_found(served, q, mode, filters))
+    return _file(kind, _named(q), *_found(served, q, mode, filters, verbatim))
 
 
 @router.get("/api/export/topics/{kind}", response_class=StreamingResponse, responses=FILE)
@@ -55,7 +61,7 @@ def export_topics(served: Shared, reader: Reader, kind: Kind) -> StreamingRespon
 def page_search(request: Request, served: Shared, reader: Reader, kind: Kind) -> StreamingResponse:
     """What the page shows under the same parameters."""
     asked = SearchForm.read(request, served)
-    found = _found(served, asked.query, asked.mode, asked.filters(served.kinds().date))
+    found = _found(served, asked.query, asked.mode, asked.filters(served.kinds().date), asked.verbatim)
     return _file(kind, _named(asked.query), *found)
 
 
@@ -65,9 +71,11 @@ def page_topics(served: Shared, reader: Reader, kind: Kind) -> StreamingResponse
     return export_topics(served, reader, kind)
 
 
-def _found(served: Served, query: str, mode: Mode, filters: Filters) -> tuple[Iterator[Row], tuple[str, ...]]:
+def _found(
+    served: Served, query: str, mode: Mode, filters: Filters, verbatim: bool
+) -> tuple[Iterator[Row], tuple[str, ...]]:
     collection = served.collection
-    hits = collection.scan(query, mode=mode, filters=filters)
+    hits = collection.scan(query, mode=mode, filters=filters, verbatim=verbatim)
     rows = hit_rows(hits, serialize.labels_of(collection.topics()), scored=mode != "both")
     return rows, hit_columns(collection.engine.fields(), served.kinds().date)
 

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 MAX_COUNT = 100  # rows of a list
 
+Verbatim = Annotated[bool, Query(description="Search words that no document has as they are.")]
 Words = Annotated[
     str,
     Query(

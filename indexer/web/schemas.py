@@ -119,6 +119,7 @@ class Hit(DocumentHead):
     topics: list[TopicShare]
     keyphrases: list[Keyphrase]
     fragments: list[Fragment]
+    passage: str = Field(description="The sentence nearest to the query; empty when searched by words alone.")
     found_by: dict[str, int] = Field(description="Rank by words, by meaning, or both.")
     near: list[Near] | None = Field(None, description="Why it was found; with why=true.")
 
@@ -126,6 +127,13 @@ class Hit(DocumentHead):
 class FacetValue(BaseModel):
     value: str
     label: str
+    documents: int
+
+
+class Completion(BaseModel):
+    kind: Literal["topic", "keyphrase", "title"]
+    text: str
+    id: str = Field(description="Of the topic or the document; empty for a keyphrase.")
     documents: int
 
 
@@ -139,11 +147,17 @@ class SearchPage(BaseModel):
     mode: str
     total: int = Field(description="Documents that match by words; without words, all under the filters.")
     listed: int | None = Field(
-        description="Documents that all pages together list: those with the words, and up to 100 nearest. "
+        description="Documents that all pages together list: those with the words, and up to 200 nearest. "
         "Null where there are too many to count."
     )
     has_more: bool = Field(description="Whether there is another page: ask for it with a larger `offset`.")
     relaxed: bool = Field(description="No document has all the words, so any of them was enough.")
+    close: bool = Field(
+        description="False: only the nearest in meaning are listed, and none of them is close to the query."
+    )
+    corrections: dict[str, str] = Field(
+        description="Words as typed that no document has, each with the word that was searched instead."
+    )
     offset: int
     limit: int
     hits: list[Hit]

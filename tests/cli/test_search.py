@@ -30,11 +30,13 @@ def test_search_shows_hits_and_facets(read):
 def test_search_as_json(read):
     answer = found(read("search", "robot", "arm", "--json", "--limit", "2"))
     assert set(answer) == {
-        "query", "mode", "total", "listed", "has_more", "relaxed", "page", "limit", "hits", "facets", "facets_over",
+        "query", "mode", "total", "listed", "has_more", "relaxed", "corrections", "close", "page", "limit", "hits",
+        "facets", "facets_over",
     }  # fmt: skip
     first = answer["hits"][0]
     assert set(first) == {
-        "rank", "score", "id", "title", "source", "meta", "topics", "keyphrases", "fragments", "found_by",
+        "rank", "score", "id", "title", "source", "meta", "topics", "keyphrases", "fragments", "passage",
+        "found_by",
     }  # fmt: skip
     assert first["rank"] == 1
     assert first["meta"]["subject"] == "robots"

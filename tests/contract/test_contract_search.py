@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from contract_asking import found, marked, under, words
-from contract_rows import DIMS, ROUNDING, axis, between, document, mention, mined, phrase
+from contract_rows import DIMS, ROUNDING, absent, axis, between, document, keyphrase, mention, mined, phrase
 from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -225,6 +226,89 @@ def test_nearest_mentions_with_and_without_filters(engine):
     english = engine.nearest_mentions(axis(0), limit=5, filters=(Filter("lang", "=", "en"),))
     assert [(row.document_id, row.phrase) for row, _ in english] == [("a", "y"), ("a", "x")]
     assert english[0][0].sentence == "The y stands here."
+
+
+def test_words_that_no_document_has_are_corrected(engine):
+    engine.store(
+        [
+            document("a", "A computational model of magnetic fields.", "Solar wind"),
+            document("b", "Computational linguistics, and a library."),
+            document("c", "Computations of tides."),
+        ]
+    )
+    typed = [
+        "computatonal",
+        "komputational",
+        "magnetc",
+        "libary",
+        "Sollar",
+        "tide",
+        "wind",
+        "qwxyzzz",
+        "win",
+        "fieds",
+    ]
+    assert engine.spellings(typed) == {
+        "computatonal": "computational",
+        "komputational": "computational",
+        "magnetc": "magnetic",
+        "libary": "library",
+        "Sollar": "solar",
+        "fieds": "fields",
+    }
+    assert engine.spellings([]) == {}
+
+
+def test_keyphrases_and_titles_that_begin_so(engine):
+    engine.store(
+        [
+            document("a", title="Solar wind"),
+            document("b", title="solar panels"),
+            document("c", title="The solar wind"),
+            document("d", title="Sol[ar.*"),
+        ]
+    )
+    wind, other = keyphrase("Solar Wind"), keyphrase("solar flare")
+    engine.write_mined(
+        [
+            mined("a", keyphrases=(wind, keyphrase("wind"))),
+            mined("b", keyphrases=(wind, other)),
+            mined("c", keyphrases=(wind,)),
+            mined("d", keyphrases=(keyphrase("sol[ar.*|x"), absent("solar eclipse"))),
+        ]
+    )
+    engine.delete(["c"])
+    assert engine.keyphrases_with("SOLAR", limit=5) == [("Solar Wind", 2), ("solar flare", 1)]
+    assert engine.keyphrases_with("solar", limit=1) == [("Solar Wind", 2)]
+    assert engine.keyphrases_with("sol[ar.*|", limit=5) == [("sol[ar.*|x", 1)]
+    assert engine.keyphrases_with("lunar", limit=5) == engine.titles_with("lunar", limit=5) == []
+    assert sorted(engine.titles_with("SOLAR", limit=5)) == [("a", "Solar wind"), ("b", "solar panels")]
+    assert engine.titles_with("sol[ar.", limit=5) == [("d", "Sol[ar.*")]
+    assert len(engine.titles_with("sol", limit=2)) == 2
+
+
+def test_near_sentences_of_some_documents(engine):
+    engine.store([document("a"), document("b"), document("c")])
+    far, near = mention("a", "far", axis(1)), mention("a", "near", between(0, 1, 60))
+    both = (
+        replace(mention("b", "x", axis(1)), sentence="One."),
+        replace(mention("b", "y", axis(0)), sentence="One."),
+    )
+    rows = [
+        mined("a", mentions=(far, near)),
+        mined("b", mentions=both),
+        mined("c", mentions=(mention("c", "z"),)),
+    ]
+    engine.write_mined(rows)
+    found = {
+        (one.document_id, one.sentence): one.similarity for one in engine.near_sentences(axis(0), ["a", "b"])
+    }
+    assert found == {
+        ("a", "The far stands here."): pytest.approx(0, abs=ROUNDING),
+        ("a", "The near stands here."): pytest.approx(0.5, abs=ROUNDING),
+        ("b", "One."): pytest.approx(1, abs=ROUNDING),  # of its nearest mention
+    }
+    assert engine.near_sentences(axis(0), []) == engine.near_sentences(axis(0), ["nobody"]) == []
 
 
 def test_many_rows_give_the_same_as_numpy(engine):

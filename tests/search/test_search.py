@@ -416,3 +416,16 @@ def test_impossible_pages_are_refused(engine, page):
 def test_an_unknown_mode_is_refused(engine):
     with pytest.raises(QueryError, match="words, meaning, both"):
         search(engine, None, "solar", mode="fuzzy")
+
+
+def test_nothing_close_is_said_where_only_nearness_decides(engine, encoder):
+    far = {"mode": "both", "facets": (), "chance": lambda: 1.1}
+    found = search(engine, encoder, "nowhere", **far)
+    assert (found.close, len(found.hits)) == (False, 4)
+    said = "no document with the word, and none is close in meaning; the 4 documents nearest in meaning"
+    assert formatting.found(found) == said
+    found = search(engine, encoder, "wind", **{**far, "mode": "meaning"})
+    assert formatting.found(found) == "nothing is close in meaning; the nearest of 4 documents"
+    assert search(engine, encoder, "nowhere", **{**far, "chance": lambda: -0.9}).close
+    assert search(engine, encoder, "wind", **far).close  # a document has the word
+    assert search(engine, encoder, "wind", **{**far, "mode": "words"}).close

@@ -129,7 +129,7 @@ def test_pages_and_numbers_say_what_they_count(web):
     nothing = seen(web, "/?q=nowhere")
     assert (
         text(one(nothing, "//h2[@id='said']"))
-        == "No document with the word; the 21 documents nearest in meaning"
+        == "No document with the word, and none is close in meaning; the 21 documents nearest in meaning"
     )
     assert text(one(nothing, "//p[contains(@class, 'counted')]")) == "The numbers count all documents."
 

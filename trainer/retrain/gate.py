@@ -118,6 +118,9 @@ def judge(old: Measured, new: Measured, limits: GateLimits = GATE, *, speed: flo
             "phrases named side by side are near", "Phrases of one kind have moved apart",
             old.siblings, new.siblings, limits.siblings, limits.gain,
         ),
+        *(_paired(f"documents found, by {mode}", f"Searches by {mode} find their documents less often",
+                  values, new.searches[mode], limits.found, limits.gain)
+          for mode, values in old.searches.items()),
         _at_least(
             "silhouette of topics", "Topics are less distinct", old.silhouette, new.silhouette, limits.silhouette
         ),

@@ -29,6 +29,7 @@ from indexer.topics.models.clusters import STARTS, fit
 from trainer.evaluation import coherence
 from trainer.retrain.ground_truth import GroundTruth, measure_ground_truth
 from trainer.retrain.probe import Probe
+from trainer.retrain.searches import measure_searches
 
 CHUNK = 32  # texts encoded at once
 TIMED = 3  # chunks on which two encoders' speed is compared
@@ -57,6 +58,7 @@ class Measured:
         answers: int [queries, NEAREST], nearest texts of each query.
         similarity: Mean cosine of two phrases drawn at random: near 1, the space has collapsed.
         labelled: float [n], for each labelled example of a kind, its score, 0 to 1.
+        searches: float [queries], by mode, nDCG@10 of each query for documents of the probe.
     """
 
     silhouette: float
@@ -69,6 +71,7 @@ class Measured:
     answers: Rows
     similarity: float
     labelled: Mapping[str, Floats] = field(default_factory=dict)
+    searches: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def without_topic(self) -> float:
@@ -119,6 +122,7 @@ def measure(
         )
         if truth
         else {},
+        searches=measure_searches(encoder, probe),
     )
 
 

@@ -15,6 +15,7 @@ from indexer.engines.base import (
     Filter,
     Fragment,
     HealthProblem,
+    NearSentence,
     Ranking,
     Refused,
     SearchAnswer,
@@ -22,7 +23,7 @@ from indexer.engines.base import (
     SignificantKeyphrase,
     WordQuery,
 )
-from indexer.engines.elastic import health, mentions, rows, search, writing
+from indexer.engines.elastic import completion, health, mentions, rows, search, spelling, writing
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.damage import missing_mentions
@@ -31,6 +32,7 @@ from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, strea
 from indexer.engines.elastic.vector_cache import VectorCache
 from indexer.engines.elastic.vectors import bad_vector
 from indexer.engines.elastic.writing import Writer
+from indexer.engines.spelling import may_be_misspelt
 from indexer.engines.values import bindable, unencodable
 from indexer.errors import SearchError, WriteRefused
 from indexer.records import (
@@ -50,6 +52,7 @@ REFINED_AT_ONCE = 256
 DOCUMENTS_AT_ONCE = 256
 PHRASES_AT_ONCE = 1_000
 MAX_TERMS = 10_000  # ids in one query; servers take 65,536
+KNOWN_WORDS = 50_000  # looked up before, that are kept
 EVERYTHING: dict[str, Any] = {"match_all": {}}
 
 
@@ -103,6 +106,7 @@ class ElasticEngine:
         self._fresh = Freshness(cluster)
         self._marks = ChangeMarks(cluster, self.names, self._fresh)
         self._cache = VectorCache(cache, dims) if cache else None
+        self._known_words: set[str] = set()  # words that documents have, as far as they were looked up
         self._topics = writing.Topics(cluster, self.names)
         self._writer = Writer(cluster, self.names, dims, self._fresh, self._state, self._cache)
 
@@ -311,6 +315,28 @@ class ElasticEngine:
         answer = search.search(self._cluster, self.names, names.request(request), self.dims, self._state)
         return names.answer(answer)
 
+    def spellings(self, words: Sequence[str]) -> dict[str, str]:
+        asked = [
+            word for word in dict.fromkeys(words) if may_be_misspelt(word) and word not in self._known_words
+        ]
+        if not asked:
+            return {}
+        self._fresh.refresh(self.names.documents)
+        counted = spelling.documents_of(self._cluster, self.names, asked)
+        if len(self._known_words) > KNOWN_WORDS:
+            self._known_words.clear()
+        self._known_words |= {word for word, documents in counted.items() if documents}
+        missing = [word for word, documents in counted.items() if not documents]
+        return spelling.near(self._cluster, self.names, missing) if missing else {}
+
+    def keyphrases_with(self, beginning: str, *, limit: int) -> list[tuple[str, int]]:
+        self._fresh.refresh(self.names.documents)
+        return completion.keyphrases_with(self._cluster, self.names, beginning, limit)
+
+    def titles_with(self, beginning: str, *, limit: int) -> list[tuple[str, str]]:
+        self._fresh.refresh(self.names.documents)
+        return completion.titles_with(self._cluster, self.names, beginning, limit)
+
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
     ) -> Iterator[tuple[str, float]]:
@@ -336,6 +362,11 @@ class ElasticEngine:
         documents = [rows.to_stored(found[id_].row, None) for id_ in ids if id_ in found]
         marked = {id_: found[id_].fragments for id_ in ids if id_ in found and found[id_].fragments}
         return documents, marked
+
+    def near_sentences(self, vector: Vector, ids: Sequence[str]) -> list[NearSentence]:
+        search.checked(vector, self.dims)
+        self._fresh.refresh(self.names.mentions, self.names.documents)
+        return search.near_sentences(self._cluster, self.names, vector, rows.usable(ids), self._state)
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         search.checked(vector, self.dims)

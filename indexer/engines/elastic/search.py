@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -21,11 +21,13 @@ from indexer.engines.base import (
     Counted,
     Filter,
     Fragment,
+    NearSentence,
     Ranking,
     SearchAnswer,
     SearchRequest,
     SignificantKeyphrase,
     WordQuery,
+    nearest_of_each,
 )
 from indexer.engines.elastic import queries, rows
 from indexer.engines.elastic.cluster import Cluster
@@ -43,6 +45,7 @@ DEEPEST = 10_000  # hits of one search, and candidates of one vector search: lim
 SPELLING = {"keyphrase": "keyphrases", "absent_keyphrase": "keyphrases_absent"}  # facet ► field as spelled
 MAX_TOPICS = 1_000  # of a part; one answer holds at most 65,536 numbers
 MIN_SIGNIFICANT = 100  # minimum number of significant keyphrases to request
+MOST_MENTIONS = 32  # rows of a document; version 0.1.0 wrote so many
 MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing after them
 MAX_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
@@ -70,7 +73,7 @@ def search(
             "_source": False,
         }
         if request.facets:
-            body["aggs"] = _counts(request.facets, request.facet_size)
+            body["aggs"] = counting(request.facets, request.facet_size)
         searches.append((names.documents, body))
     if request.vector is not None:
         checked(request.vector, dims)
@@ -86,7 +89,7 @@ def search(
     if listed or request.facets:
         answer = answers.pop(0)
         words = _by_words(answer["hits"], scored) if listed else None
-        counts = _counted(answer.get("aggregations", {}), request.facets, request.facet_size)
+        counts = counted(answer.get("aggregations", {}), request.facets, request.facet_size)
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
         hits = state.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
@@ -262,6 +265,30 @@ def near_rows(
     return state.same(index, cluster.search_many([(index, body)])[0]["hits"]["hits"])
 
 
+def near_sentences(
+    cluster: Cluster, names: Names, vector: Vector, ids: Sequence[str], state: IndexState
+) -> list[NearSentence]:
+    """Return the sentences of these documents. With few documents under the filter, the server compares all mentions."""
+    limit = min(DEEPEST, MOST_MENTIONS * len(ids))
+    if not limit:
+        return []
+    near = _nearest(vector, limit, [{"terms": {"document_id": ids}}], state.vectors[names.mentions])
+    near["_source"] = ["document_id", "phrase_id", "sentence"]
+    having = {"query": {"ids": {"values": ids}}, "size": len(ids), "_source": rows.JOINED_FIELDS}
+    mentions, documents = cluster.search_many([(names.mentions, near), (names.documents, having)])
+    choices = {hit["_id"]: rows.to_choice(hit["_source"]) for hit in documents["hits"]["hits"]}
+    hits = state.same(names.mentions, mentions["hits"]["hits"])
+    return nearest_of_each(_sentences(hits, choices))
+
+
+def _sentences(hits: Iterable[Row], choices: Mapping[str, rows.Choice]) -> Iterator[tuple[str, str, float]]:
+    for hit in hits:
+        row = hit["_source"]
+        choice = choices.get(row["document_id"])
+        if choice and row["phrase_id"] in choice.topics:
+            yield row["document_id"], choice.sentence(row["sentence"]), cosine(hit)
+
+
 def nearest_mentions(
     cluster: Cluster, names: Names, vector: Vector, limit: int, filters: Sequence[Filter], state: IndexState
 ) -> list[tuple[MentionRow, float]]:
@@ -311,7 +338,7 @@ def _passing(
 # -- counts --------------------------------------------------------------------------------------------------
 
 
-def _counts(fields: Sequence[str], size: int) -> Query:
+def counting(fields: Sequence[str], size: int) -> Query:
     """Return aggregations, which count all matches. Most frequent first, ties by value."""
     requests: Query = {}
     for number, name in enumerate(fields):
@@ -329,7 +356,7 @@ def _counts(fields: Sequence[str], size: int) -> Query:
     return requests
 
 
-def _counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple[tuple[str, int], ...]]:
+def counted(answer: Query, fields: Sequence[str], size: int) -> dict[str, tuple[tuple[str, int], ...]]:
     counts: dict[str, tuple[tuple[str, int], ...]] = {}
     for number, name in enumerate(fields):
         buckets = answer.get(str(number), {}).get("buckets", [])

@@ -21,7 +21,9 @@ T = TypeVar("T")
 STEPS = 20_000  # of SQLite's machine, some milliseconds, between two looks at the clock
 RESTORE = "Move the home away and put back a backup: indexer restore FILE. Or index the documents again, in another home."
 WORD_PLACES = "CREATE VIRTUAL TABLE temp.word_places USING fts5vocab(main, words, instance)"  # see `words`
-MAX_CACHED = 128  # answers per connection
+WORD_COUNTS = "CREATE VIRTUAL TABLE temp.word_counts USING fts5vocab(main, words, row)"
+MAX_CACHED = 100_000_000  # bytes of results that are remembered, for all connections of a process
+SMALL = 1_000  # bytes of one whose size does not matter
 
 _OS_TROUBLE = {  # the code of SQLite that means the same
     errno.ENOSPC: sqlite3.SQLITE_FULL,
@@ -85,34 +87,78 @@ def _explained(code: int, file: Path, wait: float) -> tuple[str, str] | None:
     return None
 
 
-class Connection(sqlite3.Connection):
-    """A connection that caches results about the whole file until the file changes."""
+class Remembered:
+    """Results about the whole file, for all connections of a process, until the file is written.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._state: tuple[int, int] | None = None
-        self._known: dict[Hashable, Any] = {}
+    What was used last is kept, in `MAX_CACHED` bytes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._state: int | None = None
+        self._known: dict[Hashable, tuple[Any, int]] = {}
+        self._bytes = 0
+
+    def get(self, state: int, key: Hashable) -> Any:
+        """Return a result for this state of the file, or None."""
+        with self._lock:
+            if state != self._state or key not in self._known:
+                return None
+            self._known[key] = found = self._known.pop(key)  # the last one in order
+            return found[0]
+
+    def put(self, state: int, key: Hashable, value: Any, size: int) -> None:
+        with self._lock:
+            if self._state is not None and state < self._state:
+                return  # of a snapshot from before the last write
+            if state != self._state:
+                self._state, self._bytes = state, 0
+                self._known.clear()
+            if key in self._known or size > MAX_CACHED:
+                return
+            self._known[key] = value, size
+            self._bytes += size
+            while self._bytes > MAX_CACHED:
+                _, freed = self._known.pop(next(iter(self._known)))
+                self._bytes -= freed
+
+
+class Connection(sqlite3.Connection):
+    """A connection that shares results about the whole file with the others of its pool."""
+
+    shared: Remembered
+    writes = False  # inside a transaction that writes
+    _snapshot: int | None = None  # number of writes, of the transaction that reads
 
     def remembered(
-        self, key: Hashable, find: Callable[[], T], *, keep: Callable[[T], bool] = lambda _: True
+        self, key: Hashable, find: Callable[[], T], *, size: Callable[[T], int] = lambda _: SMALL
     ) -> T:
-        """Return the result of `find`, cached while the file is unchanged, if it is one to `keep`.
+        """Return the result of `find`, kept while the file is unchanged.
 
-        The result must depend on key and file only, and must not be modified.
+        The result must depend on key and file only, and must be neither None nor modified.
+
+        Args:
+            size: Bytes of a result.
         """
-        (others,) = self.execute("PRAGMA data_version").fetchone()  # counts what other connections commit
-        if self._state != (others, self.total_changes):
-            self._state = others, self.total_changes
-            self._known.clear()
-        if key in self._known:
-            known: T = self._known[key]
-            return known
-        found = find()
-        if keep(found):
-            while len(self._known) >= MAX_CACHED:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = found
-        return found
+        state = None if self.writes else self._number_of_writes()
+        if state is None:
+            return find()  # a file of an earlier version does not count its writes
+        known: T | None = self.shared.get(state, key)
+        if known is None:
+            known = find()
+            self.shared.put(state, key, known, size(known))
+        return known
+
+    def _number_of_writes(self) -> int | None:
+        if self._snapshot is None:
+            row = self.execute("SELECT value FROM state WHERE key = 'writes'").fetchone()
+            self._snapshot = int(row[0]) if row else None
+        return self._snapshot
+
+    def begin(self) -> None:
+        """Open a transaction that reads: a snapshot."""
+        self._snapshot = None
+        self.execute("BEGIN")
 
 
 class Connections:
@@ -126,6 +172,7 @@ class Connections:
         self.file = file
         self.read_only = read_only
         self.wait = wait  # seconds to wait for another process's write
+        self._shared = Remembered()
         self._idle: list[Connection] = []
         self._inherited: list[Connection] = []  # the parent's, after a fork: kept, never used or closed
         self._pid = os.getpid()
@@ -142,7 +189,7 @@ class Connections:
             try:
                 if limited:
                     connection.set_progress_handler(deadline.expired, STEPS)
-                connection.execute("BEGIN")
+                connection.begin()
                 yield connection
             finally:
                 if limited:
@@ -161,7 +208,11 @@ class Connections:
                 if durable:
                     connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
+                connection.writes = True
+                before = connection.total_changes
                 yield connection
+                if connection.total_changes != before:
+                    connection.execute("UPDATE state SET value = value + 1 WHERE key = 'writes'")
                 connection.execute("COMMIT")
                 if durable:
                     connection.execute("PRAGMA synchronous = NORMAL")
@@ -173,6 +224,7 @@ class Connections:
         """For VACUUM and checkpoints, which cannot run inside a transaction."""
         with translated(self.file, self.wait), self._write_lock:
             connection = self._take()
+            connection.writes = True
             try:
                 yield connection
             finally:
@@ -196,6 +248,7 @@ class Connections:
         return self._open()
 
     def _give(self, connection: Connection) -> None:
+        connection.writes = False
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -225,6 +278,7 @@ class Connections:
         else:
             uri = f"{self.file.absolute().as_uri()}?mode=rwc"
             connection = sqlite3.connect(uri, uri=True, factory=Connection, **options)
+        connection.shared = self._shared
         return self._configured(connection)
 
     def _configured(self, connection: Connection) -> Connection:
@@ -240,6 +294,7 @@ class Connections:
             connection.execute("PRAGMA cache_size = -32768")  # KiB
             with suppress(sqlite3.OperationalError):  # without FTS5, `schema` says so
                 connection.execute(WORD_PLACES)
+                connection.execute(WORD_COUNTS)
             connection.execute(
                 "SELECT count(*) FROM sqlite_master"
             ).fetchone()  # reads the header: fails here

@@ -18,14 +18,26 @@ from indexer.engines.base import (
     Filter,
     Fragment,
     HealthProblem,
+    NearSentence,
     Ranking,
     Refused,
     SearchAnswer,
     SearchRequest,
     SignificantKeyphrase,
     WordQuery,
+    nearest_of_each,
 )
-from indexer.engines.local import checksums, compaction, document_rows, integrity, phrase_rows, schema, search
+from indexer.engines.local import (
+    checksums,
+    compaction,
+    completion,
+    document_rows,
+    integrity,
+    phrase_rows,
+    schema,
+    search,
+    spelling,
+)
 from indexer.engines.local.connections import RESTORE, Connection, Connections, translated
 from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
@@ -341,6 +353,18 @@ class LocalEngine:
         with self._reading() as connection:
             return search.search(connection, self._vectors, request)
 
+    def spellings(self, words: Sequence[str]) -> dict[str, str]:
+        with self._reading() as connection:
+            return spelling.spellings(connection, words)
+
+    def keyphrases_with(self, beginning: str, *, limit: int) -> list[tuple[str, int]]:
+        with self._reading() as connection:
+            return completion.keyphrases_with(connection, beginning, limit)
+
+    def titles_with(self, beginning: str, *, limit: int) -> list[tuple[str, str]]:
+        with self._reading() as connection:
+            return completion.titles_with(connection, beginning, limit)
+
     def scan(
         self, words: WordQuery | None = None, filters: tuple[Filter, ...] = ()
     ) -> Iterator[tuple[str, float]]:
@@ -363,6 +387,11 @@ class LocalEngine:
     ) -> tuple[list[StoredDocument], Mapping[str, tuple[Fragment, ...]]]:
         with self._reading() as connection:
             return self._documents(connection, ids), highlights(connection, words, ids, fragments)
+
+    def near_sentences(self, vector: Vector, ids: Sequence[str]) -> list[NearSentence]:
+        return nearest_of_each(
+            (row.document_id, row.sentence, float(row.vector @ vector)) for row in self.mentions(ids)
+        )
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         with self._reading() as connection:

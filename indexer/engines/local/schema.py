@@ -11,7 +11,7 @@ from typing import Any
 from indexer.engines.values import unencodable
 from indexer.errors import UPGRADE, EngineUnavailable, MappingMismatch
 
-VERSION = 3  # in PRAGMA user_version; raise it when a table changes
+VERSION = 4  # in PRAGMA user_version; raise it when a table changes
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
 
 TOPIC = "topic"  # names in `fields`; user fields are "meta.NAME"
@@ -29,6 +29,8 @@ WORDS = (
     "CREATE VIRTUAL TABLE words USING fts5("
     f"title, text, absent, content='texts', content_rowid='doc', tokenize='{TOKENIZER}')"
 )
+TITLES = "CREATE INDEX texts_title ON texts(title COLLATE NOCASE)"  # for completion while typing
+WRITES = "INSERT INTO state VALUES ('writes', 0)"  # how many transactions have written; see `connections`
 CHECKSUMS = (  # see `checksums`
     "CREATE TABLE vector_checksums("
     "kind TEXT, block INTEGER, crc INTEGER NOT NULL, PRIMARY KEY(kind, block)) WITHOUT ROWID"
@@ -56,6 +58,7 @@ CREATE TABLE texts(
     doc INTEGER PRIMARY KEY, nuls TEXT, title TEXT NOT NULL, text TEXT NOT NULL, absent TEXT NOT NULL DEFAULT ''
 );
 {WORDS};
+{TITLES};
 
 -- Mention vectors of a document stand together: rows `first` to `first + mentions` of the mentions file.
 CREATE TABLE mined(
@@ -163,7 +166,8 @@ def prepare(connection: sqlite3.Connection, file: Path, dims: int, language: str
 def upgrade(connection: sqlite3.Connection, language: str) -> None:
     """Upgrade tables of earlier versions. Readers need no upgrade.
 
-    Version 1 lacks the search in absent keyphrases, version 2 the checksums.
+    Version 1 lacks the search in absent keyphrases, version 2 the checksums, version 3 the order of titles and the
+    number of writes.
 
     Call it inside a write transaction, after `prepare`.
     """
@@ -172,6 +176,9 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
         _add_absent(connection, language)
     if version < 3:
         connection.execute(CHECKSUMS)
+    if version < 4:
+        connection.execute(TITLES)
+        connection.execute(WRITES)
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -207,6 +214,7 @@ def _create(connection: sqlite3.Connection, dims: int, language: str) -> None:
         "INSERT INTO fields VALUES (?, ?)",
         [(ABSENT_FIELD, ABSENT), (TOPIC_FIELD, TOPIC), (KEYPHRASE_FIELD, KEYPHRASE)],
     )
+    connection.execute(WRITES)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 

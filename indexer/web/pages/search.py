@@ -10,9 +10,9 @@ from fastapi.responses import HTMLResponse
 
 from indexer.collection import Collection
 from indexer.engines.base import Filter, Fragment
-from indexer.export.formatting import clean, ellipses, found
+from indexer.export.formatting import clean, ellipses, found, shown_passage
 from indexer.records import Document
-from indexer.search.query import parse_filter
+from indexer.search.query import MAX_QUERY, parse_filter
 from indexer.search.results import Facet, Hit, Mode, SearchResults
 from indexer.search.search import DEEPEST, NEAREST
 from indexer.search.timeline import within
@@ -45,6 +45,8 @@ class SearchForm:
     mode: Mode
     number: int  # of the page, from 1
     why: bool
+    diverse: bool
+    verbatim: bool
     chosen: dict[str, list[str]]  # field ► values
     first: str  # dates
     last: str
@@ -71,6 +73,8 @@ class SearchForm:
             if number.isdecimal() and len(number) < 9
             else 1,
             why=bool(given.get("why")),
+            diverse=bool(given.get("diverse")),
+            verbatim=bool(given.get("verbatim")),
             chosen=chosen,
             first=given.get("from", ""),
             last=given.get("to", ""),
@@ -110,6 +114,7 @@ class HitView:
     hit: Hit
     title: list[TextSpan]
     texts: list[list[TextSpan]]
+    passage: str  # empty where one of the texts has it
     date: str
 
 
@@ -154,6 +159,8 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         facet_size=MAX_VALUES if asked.more else VALUES + 1,  # one more tells that there are more
         limit=ON_PAGE,
         offset=(asked.number - 1) * ON_PAGE,
+        diverse=asked.diverse,
+        verbatim=asked.verbatim,
     )
     opened = collection.open_facets(
         query, mode=mode, filters=filters, fields=list(asked.chosen), size=MAX_VALUES, found=results
@@ -182,6 +189,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         reasons=collection.reasons(results) if asked.why else {},
         labels=labels,
         modes=MODES,
+        longest=MAX_QUERY,
         saved=_saved(results),
     )  # fmt: skip
 
@@ -199,10 +207,12 @@ def _shown(hit: Hit, date: str) -> HitView:
     begin = document.text[:BEGIN]
     if len(document.text) > BEGIN:
         begin = f"{begin.rpartition(' ')[0] or begin} …"
+    passage = shown_passage(hit, FRAGMENTS)
     return HitView(
         hit,
         highlighted(title.text, title.marks) if title else [TextSpan(document.name)],
-        texts[:FRAGMENTS] or [[TextSpan(begin)]],
+        texts[:FRAGMENTS] or ([] if passage else [[TextSpan(begin)]]),
+        passage,
         str(document.meta.get(date, "")),
     )
 

@@ -51,6 +51,24 @@ if (form) {
   document.addEventListener("change", (event) => {
     if (event.target.form === form && event.target.matches("[type=checkbox], [type=radio]")) show(address(), true);
   });
+  // Completion while typing: what is in the collection and begins so.
+  const box = document.getElementById("q"), list = document.getElementById("completions");
+  let typing;
+  box.addEventListener("input", (event) => {
+    clearTimeout(typing);
+    if (event.inputType === "insertReplacementText" || box.value.trim().length < 2) return;
+    typing = setTimeout(async () => {
+      const answer = await fetch(`/api/completions?${new URLSearchParams({ q: box.value.slice(0, 200) })}`).catch(() => null);
+      if (!answer?.ok) return;
+      const options = (await answer.json()).map(({ kind, text, documents }) => {
+        const option = document.createElement("option");
+        option.value = text;
+        option.label = kind === "title" ? "title" : `${kind}, ${documents.toLocaleString("en")} document${documents === 1 ? "" : "s"}`;
+        return option;
+      });
+      list.replaceChildren(...options);
+    }, 120);
+  });
   // A step to another place of the same page is one, too: that is the browser's.
   addEventListener("popstate", () => { if (here() !== shown) location.reload(); });
 }

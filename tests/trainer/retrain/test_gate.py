@@ -62,6 +62,20 @@ def test_a_gain_that_is_sure_and_tiny_is_none() -> None:
     assert "No significant improvement" in reasons(replace(OLD, context=OLD.context + np.float32(0.004)))
 
 
+def test_searches_may_hardly_find_less() -> None:
+    old = replace(
+        OLD, searches={"meaning": np.full(100, 0.6, np.float32), "both": np.full(100, 0.7, np.float32)}
+    )
+    new = replace(BETTER, searches={**old.searches, "meaning": np.full(100, 0.596, np.float32)})
+    assert judge(old, new).accepted
+    new = replace(BETTER, searches={**old.searches, "meaning": np.full(100, 0.594, np.float32)})
+    assert judge(old, new).reasons == (
+        "Searches by meaning find their documents less often: 0.594, before 0.600; it must be 0.595 or more.",
+    )
+    new = replace(old, searches={**old.searches, "both": np.full(100, 0.71, np.float32)})
+    assert judge(old, new).gains == "documents found, by both: 0.700 before, 0.710 now"
+
+
 def test_either_gain_is_enough() -> None:
     assert judge(OLD, replace(OLD, siblings=OLD.siblings + np.float32(0.02))).accepted
 
