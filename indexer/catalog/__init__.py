@@ -25,6 +25,7 @@ from indexer.catalog.entries import (
 )
 from indexer.catalog.generations import Bundles, GenerationSwitch
 from indexer.catalog.locks import Lock
+from indexer.catalog.saved_searches import SavedSearch, SavedSearches
 
 __all__ = [
     "BundleEntry",
@@ -37,12 +38,13 @@ __all__ = [
     "Lock",
     "LockHolder",
     "Run",
+    "SavedSearch",
     "TopicEntry",
     "topic_id",
 ]
 
 
-class Catalog(Batches, GenerationSwitch, Bundles):
+class Catalog(Batches, GenerationSwitch, Bundles, SavedSearches):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
     Errors are CatalogError, and NotFound when a named entry does not exist.

@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0005"  # the newest file in migrations/versions
+SCHEMA = "0006"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -259,6 +259,21 @@ class LockRow(Base):
     birth: Mapped[str]
     since: Mapped[datetime]
     expires_at: Mapped[datetime]
+
+
+class SavedSearchRow(Base):
+    """Searches that are repeated after each run; see `saved_searches.py`."""
+
+    __tablename__ = "saved_searches"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    name: Mapped[str] = mapped_column(Key, primary_key=True)
+    search: Mapped[dict[str, Any]]
+    after_run: Mapped[str] = mapped_column(Key)
+    created_at: Mapped[datetime]
+    checked_at: Mapped[datetime | None]
+    new: Mapped[int]
+    error: Mapped[str]
 
 
 class BatchRow(Base):

@@ -52,6 +52,7 @@ SECTIONS = {
         "phrases": "indexer.cli.phrases:phrases",
         "topics": "indexer.cli.topics:topics",
         "show": "indexer.cli.search:show",
+        "searches": "indexer.cli.searches:searches",
         "keyphrases": "indexer.cli.phrases:keyphrases",
     },
     "Show": {

@@ -14,7 +14,7 @@ from indexer.cli.output import facts, near, print_json, say, show_result, table
 from indexer.export.formatting import clean, count, duration, moment, size
 
 if TYPE_CHECKING:
-    from indexer.catalog import DeadLetter, Run
+    from indexer.catalog import DeadLetter, Run, SavedSearch
     from indexer.collection import Collection
     from indexer.collection.status import PartialStatus, WorkStatus
 
@@ -102,6 +102,8 @@ def _facts(
         dead = [f"{stage} {number:,}" for stage, number in found.dead.items() if number]
         more = f" ({', '.join(dead)}); see them: {app.again('status --dead')}" if dead else ""
         yield "dead letters", f"{sum(found.dead.values()):,}{more}"
+    if found.saved_searches:
+        yield "saved searches", clean(", ".join(map(_saved, found.saved_searches)))
     if found.lock:
         yield "writing now", found.lock
     if found.retraining:
@@ -110,6 +112,10 @@ def _facts(
         yield "watching", found.watching
     if found.work and not found.work.idle:
         yield from _work_facts(app, found.work, unserved)
+
+
+def _saved(saved: SavedSearch) -> str:
+    return f"{saved.name}: {f'failed, {saved.error}' if saved.error else count(saved.new, 'new hit')}"
 
 
 def _counts(found: PartialStatus) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ queries    searches, phrases, documents, topics; they change nothing
 status     counts, drift, generations, work of the workers
 indexing   index, retry, uploads, delete, enrich
 topics     rename and merge topics
+saved_searches  searches that are repeated after each run
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from typing import TYPE_CHECKING
 from indexer.catalog.entries import Run
 from indexer.collection.base import on_live_generation
 from indexer.collection.indexing import IndexMethods
+from indexer.collection.saved_searches import SavedSearchMethods
 from indexer.collection.status import StatusMethods
 from indexer.collection.topics import TopicMethods
+from indexer.pipeline.run import RunReport
 from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Progress, no_progress
+from indexer.readers.source import plural
 from indexer.runs.rollback import KINDS, Rollback, RollbackReport, Switched, ignore
 
 if TYPE_CHECKING:
@@ -39,8 +43,18 @@ TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 PAST_RUNS = 1_000  # searched for retrains and rollbacks: years of nights
 
 
-class Collection(IndexMethods, TopicMethods, StatusMethods):
+class Collection(IndexMethods, TopicMethods, SavedSearchMethods, StatusMethods):
     """One collection of documents. Its parts are in the modules of this package; here are retrain and rollback."""
+
+    def _after_run(self, report: RunReport) -> None:
+        if any(self.catalog.saved_searches(self.name)):
+            checked = self.check_saved_searches()
+            report.notes += [
+                f"Saved search '{name}': {plural(new, 'new hit')}."
+                for name, new in checked.found.items()
+                if new
+            ]
+            report.notes += [f"Saved search '{name}' failed: {why}" for name, why in checked.failed.items()]
 
     def _mining(self, bundle: str = "") -> MiningOptions:
         bundle = bundle or self.settings.bundle

@@ -45,6 +45,9 @@ class IndexMethods(OpenCollection):
         """What `index` would do with these sources; reads them and writes nothing."""
         return planned(self.catalog, self.name, sources, options)
 
+    def _after_run(self, report: RunReport) -> None:
+        """What follows a finished run: saved searches."""
+
     # -- indexing -------------------------------------------------------------------------------------------
 
     @on_live_generation
@@ -73,7 +76,10 @@ class IndexMethods(OpenCollection):
         """
         requested = RunOptions(topics, refit, delete_missing)
         run = self._source_run("index", workers, progress)
-        return run.run(sources, options, requested, wait=wait, progress=progress)
+        report = run.run(sources, options, requested, wait=wait, progress=progress)
+        if wait:
+            self._after_run(report)
+        return report
 
     @on_live_generation
     def retry(self, *, workers: bool = True, progress: Progress = no_progress) -> RunReport:
@@ -83,6 +89,7 @@ class IndexMethods(OpenCollection):
         around = self._tidying()
         report = run.run(list(again.letters), ReadOptions(), again=again, around=around, progress=progress)
         report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
+        self._after_run(report)
         return report
 
     @on_live_generation
@@ -115,10 +122,13 @@ class IndexMethods(OpenCollection):
         requested = RunOptions(delete_missing=waiting.is_upload)
         run = self._source_run("index", True, progress)
         around = self._storing(waiting)
-        return run.run(
+        report = run.run(
             [waiting.place], ReadOptions(), requested,
             names=self.posted.names(waiting), around=around, wait=wait, progress=progress,
         )  # fmt: skip
+        if wait:
+            self._after_run(report)
+        return report
 
     @on_live_generation
     def delete(self, ids: Sequence[str], *, progress: Progress = no_progress) -> RunReport:

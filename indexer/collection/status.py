@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from indexer.catalog import Catalog
+from indexer.catalog import Catalog, SavedSearch
 from indexer.catalog.database import look
 from indexer.catalog.entries import DeadLetter, Run, Work
 from indexer.catalog.locks import retraining, watching
@@ -132,6 +132,7 @@ def _catalog_part(settings: Settings, catalog: Catalog) -> dict[str, Any]:
         "work": _work(settings, catalog),
         "drift": drift,
         "drifted": drift.beyond(settings.drift),
+        "saved_searches": tuple(catalog.saved_searches(name)),
     }
 
 
@@ -223,6 +224,7 @@ class PartialStatus:
     watching: str = ""  # the process that follows a user's index, or ""
     work: WorkStatus | None = None
     drift: Drift | None = None
+    saved_searches: tuple[SavedSearch, ...] = ()
     drifted: tuple[str, ...] = ()  # the signs of drift that are over their limits, in words
 
     @property

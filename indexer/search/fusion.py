@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from indexer.engines.base import Ranking
 
 MEANING_SHARE = 0.65
-KNOWN = 1_000  # the best so many by words are fused
+KNOWN = 500  # the best so many by words are fused
 NEAREST = 200  # and the nearest so many by meaning
 Found = tuple[str, float, dict[str, int]]  # id, score, ranks
 

@@ -10,7 +10,11 @@ from indexer.search.completion import Completion, completions
 
 class Engine:
     def topics(self):
-        return [self.topic("t-2", "Solar wind", 9), self.topic("t-1", "The sun", 7), self.topic("t-3", "Big solar arrays", 2)]
+        return [
+            self.topic("t-2", "Solar wind", 9),
+            self.topic("t-1", "The sun", 7),
+            self.topic("t-3", "Big solar arrays", 2),
+        ]
 
     @staticmethod
     def topic(id_, label, size):

@@ -389,9 +389,8 @@ class LocalEngine:
             return self._documents(connection, ids), highlights(connection, words, ids, fragments)
 
     def near_sentences(self, vector: Vector, ids: Sequence[str]) -> list[NearSentence]:
-        return nearest_of_each(
-            (row.document_id, row.sentence, float(row.vector @ vector)) for row in self.mentions(ids)
-        )
+        with self._reading() as connection:
+            return nearest_of_each(phrase_rows.near_sentences(connection, self._vectors, vector, ids))
 
     def nearest_phrases(self, vector: Vector, *, limit: int = 10) -> list[tuple[PhraseRow, float]]:
         with self._reading() as connection:

@@ -26,7 +26,7 @@ from indexer.engines.local.schema import (
 from indexer.engines.local.vectors import Vectors, bad_vector, from_half
 from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
-from indexer.records import MentionRow, Outline, PhraseRow, Place, Topic
+from indexer.records import MentionRow, Outline, PhraseRow, Place, Topic, Vector
 
 _PAGE = 1_000
 _FIELDS = ("title", "text")
@@ -347,6 +347,24 @@ def outlines(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Outline
         Outline(tuple(phrases.get(doc, ())), tuple(id_ for id_, _ in json.loads(topics)))
         for doc, topics in mined
     ]
+
+
+def near_sentences(
+    connection: sqlite3.Connection, vectors: Vectors, query: Vector, ids: Sequence[str]
+) -> Iterator[tuple[str, str, float]]:
+    """Iterate over document id, sentence and cosine of each mention of some documents."""
+    names = {doc: id_ for id_, doc in doc_numbers(connection, ids).items()}
+    found = connection.execute(
+        "SELECT d.value, s.text, g.first + (m.mention & ?) FROM json_each(?) d "
+        "JOIN mined g ON g.doc = d.value "
+        f"CROSS JOIN mentions m ON m.mention BETWEEN d.value << {MENTION_BITS} AND d.value << {MENTION_BITS} | ? "
+        "JOIN sentences s ON s.sentence = (m.mention & ~? | m.sentence)",
+        (MAX_MENTIONS, json.dumps(list(names)), MAX_MENTIONS, MAX_MENTIONS),
+    ).fetchall()
+    if found:
+        rows = vectors.rows(connection, "mentions")[[slot for _, _, slot in found]]
+        cosines = (from_half(rows) @ query).tolist()
+        yield from ((names[doc], text, near) for (doc, text, _), near in zip(found, cosines, strict=True))
 
 
 def mentions_by_slot(
