@@ -27,7 +27,7 @@ from indexer.cli.output import (
     table,
 )  # fmt: skip
 from indexer.export import serialize
-from indexer.export.formatting import clean, corrections, count, ellipses, found, percent, shown_passage
+from indexer.export.formatting import clean, corrections, count, ellipses, excerpts, found, percent
 
 if TYPE_CHECKING:
     from indexer.collection import Collection
@@ -188,10 +188,7 @@ def _hit(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> str:
         lines.append(indented(dim(clean("; ".join(present[:MAX_KEYPHRASES])))))
     if absent:
         lines.append(indented(dim(clean("not in the text: " + "; ".join(absent[:MAX_KEYPHRASES])))))
-    if passage := shown_passage(hit, MAX_FRAGMENTS):
-        lines.append(indented(clean(passage)))
-    texts = [fragment for fragment in hit.fragments if fragment.field != "title"]
-    for fragment in texts[:MAX_FRAGMENTS]:
+    for fragment in excerpts(hit, MAX_FRAGMENTS):
         before, after = ellipses(fragment.text, document.text)
         text = marked(" ".join(fragment.text.split("\n")), fragment.marks)
         lines.append(indented(f"{before}{text}{after}"))

@@ -23,7 +23,9 @@ HEAD = ("name", "query", "mode", "to", "checked", "new")
 
 @click.group(cls=Group, default="list")
 def searches() -> None:
-    """Save searches: after each run, new hits go to a file, an address or a command.
+    """Save searches, and deliver what is new to them.
+
+    After each run, new hits go to a file, an address or a command.
 
     A document counts when it was read, new or changed, after the search was saved. By words it must be found by the
     search; by meaning it must be among the 20 nearest, and close.

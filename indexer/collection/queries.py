@@ -88,7 +88,9 @@ class QueryMethods(OpenCollection):
         return replace(results, query=query, corrections=asked.corrections)
 
     def _spelled(self, query: str, verbatim: bool) -> Spelled:
-        return Spelled(query) if verbatim else spelled(self.engine, query)
+        from models.words import english_words
+
+        return Spelled(query) if verbatim else spelled(self.engine, query, english_words)
 
     def _cosine_by_chance(self) -> float:
         """See `indexer.search.closeness`; worked out once for each encoder."""

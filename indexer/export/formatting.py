@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from indexer.engines.base import Clause
+    from indexer.engines.base import Clause, Fragment
     from indexer.search.results import Hit, SearchResults
     from indexer.search.trends import Trend
     from indexer.topics.history import TopicEvent, TopicHistory
 
+LONGEST_PASSAGE = 300  # characters
+SHORTEST_PIECE = 20  # characters of a sentence that two excerpts have in common
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -36,11 +38,30 @@ def ellipses(piece: str, text: str) -> tuple[str, str]:
     return "" if whole.startswith(piece) else "… ", "" if whole.endswith(piece) else " …"
 
 
-def shown_passage(hit: Hit, fragments: int) -> str:
-    """The passage of a hit; empty where one of the first `fragments` excerpts of its text shows it already."""
-    texts = [" ".join(one.text.split()) for one in hit.fragments if one.field == "text"][:fragments]
+def excerpts(hit: Hit, most: int) -> list[Fragment]:
+    """What is shown of the text of a hit: the sentence nearest to the query, then what stands around its words."""
+    texts = [one for one in hit.fragments if one.field == "text"]
     passage = " ".join(hit.passage.split())
-    return "" if any(passage in text for text in texts) else passage
+    if not passage:
+        return texts[:most]
+    words = {one.text[start:end] for one in hit.fragments for start, end in one.marks}
+    return [_marked(passage, words), *(one for one in texts if not _overlap(passage, one.text))][:most]
+
+
+def _marked(passage: str, words: Collection[str]) -> Fragment:
+    """A passage with these words marked; the beginning of a long one."""
+    from indexer.engines.base import Fragment  # not before: the help must not wait for numpy
+
+    shown = passage if len(passage) <= LONGEST_PASSAGE else passage[:LONGEST_PASSAGE].rpartition(" ")[0]
+    known = re.compile(rf"\b({'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})\b")
+    marks = tuple(found.span() for found in known.finditer(shown)) if words else ()
+    return Fragment("text", shown, marks)
+
+
+def _overlap(passage: str, fragment: str) -> bool:
+    """Whether an excerpt shows a good part of the passage again."""
+    pieces = [" ".join(piece.split()) for piece in re.split(r"(?<=[.?!])\s", fragment)]
+    return any(piece in passage or passage in piece for piece in pieces if len(piece) >= SHORTEST_PIECE)
 
 
 def size(number: float) -> str:

@@ -1,9 +1,12 @@
-"""Words that no document has are searched as the nearest words that documents have; in quotes they stay as they are."""
+"""Words that no document has are searched as the nearest words that documents have.
+
+Not those that are words all the same: common English ones, and names in capitals. In quotes, any word stays as it is.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from indexer.engines.base import Engine
@@ -22,8 +25,11 @@ class Spelled:
     corrections: Mapping[str, str] = field(default_factory=dict)
 
 
-def spelled(engine: Engine, query: str) -> Spelled:
+def spelled(engine: Engine, query: str, known: Callable[[], Collection[str]] = frozenset) -> Spelled:
     """Correct a query. Excluded words, prefixes and what is in quotes stay as they are.
+
+    Args:
+        known: Words in small letters that are not misspelt; asked for where there is something to correct.
 
     Raises:
         QueryError: It cannot be read.
@@ -32,6 +38,9 @@ def spelled(engine: Engine, query: str) -> Spelled:
         clause.text for clause in parse_words(query).clauses if clause.kind == "word" and not clause.negated
     ]
     corrections = engine.spellings(words) if words else {}
+    corrections = {
+        word: near for word, near in corrections.items() if not word.isupper() and word.lower() not in known()
+    }
     if not corrections:
         return Spelled(query)
     used: dict[str, str] = {}

@@ -4,7 +4,7 @@ import pytest
 
 from indexer.search.spelling import spelled
 
-NEAR = {"magnetc": "magnetic", "wimd": "wind", "Sollar": "solar"}
+NEAR = {"magnetc": "magnetic", "wimd": "wind", "Sollar": "solar", "Stations": "nations", "RLIN": "lin"}
 
 
 class Engine:
@@ -25,8 +25,9 @@ class Engine:
         ("+magnetc field", "+magnetic field", ["magnetc"]),
         ("wimd OR field", "wind OR field", ["wimd"]),
         ("wimdmill wimd", "wimdmill wind", ["wimd"]),
+        ("Stations of the RLIN", "Stations of the RLIN", []),  # a common word, and a name
     ],
 )
 def test_words_outside_quotes_are_corrected(query, searched, corrected):
-    found = spelled(Engine(), query)
+    found = spelled(Engine(), query, lambda: {"stations"})
     assert (found.query, list(found.corrections)) == (searched, corrected)

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from indexer.collection import Collection
 from indexer.engines.base import Filter, Fragment
-from indexer.export.formatting import clean, ellipses, found, shown_passage
+from indexer.export.formatting import clean, ellipses, excerpts, found
 from indexer.records import Document
 from indexer.search.query import MAX_QUERY, parse_filter
 from indexer.search.results import Facet, Hit, Mode, SearchResults
@@ -114,7 +114,6 @@ class HitView:
     hit: Hit
     title: list[TextSpan]
     texts: list[list[TextSpan]]
-    passage: str  # empty where one of the texts has it
     date: str
 
 
@@ -203,16 +202,14 @@ def _called(collection: Collection, id_: str) -> Document | None:
 def _shown(hit: Hit, date: str) -> HitView:
     document = hit.stored.document
     title = next((f for f in hit.fragments if f.field == "title" and f.text == document.name), None)
-    texts = [_fragment(f, document.text) for f in hit.fragments if f.field == "text"]
+    texts = [_fragment(f, document.text) for f in excerpts(hit, FRAGMENTS)]
     begin = document.text[:BEGIN]
     if len(document.text) > BEGIN:
         begin = f"{begin.rpartition(' ')[0] or begin} …"
-    passage = shown_passage(hit, FRAGMENTS)
     return HitView(
         hit,
         highlighted(title.text, title.marks) if title else [TextSpan(document.name)],
-        texts[:FRAGMENTS] or ([] if passage else [[TextSpan(begin)]]),
-        passage,
+        texts or [[TextSpan(begin)]],
         str(document.meta.get(date, "")),
     )
 
