@@ -41,7 +41,8 @@ class Measurement:
     """One table: a task on a file.
 
     Attributes:
-        file: The beginning of its name.
+        file: The beginning of its name; of a folder its whole name.
+        folder: It is a test collection, and not a file.
         validate: The beginning of the name of a file for ``--validate``.
         published: The set whose published figures are shown, as for ``--published``: the file is that set; empty: none.
         columns: Metrics of the table; all where empty.
@@ -63,6 +64,7 @@ class Measurement:
     adapted: str = ""
     general: bool = False
     training: tuple[str, ...] = ()
+    folder: bool = False
 
     @property
     def heading(self) -> str:
@@ -109,6 +111,8 @@ TASKS = (
         finders=("pntm:20", "documents:20"),
     ),
     Measurement("search", "arxiv_abstracts", ("--limit", "3000")),
+    Measurement("search", "cisi", folder=True),
+    Measurement("search", "cacm", folder=True),
 )
 
 
@@ -164,7 +168,7 @@ def _options() -> argparse.Namespace:
 
 def _measured(one: Measurement, options: argparse.Namespace) -> Iterator[str]:
     """The table of one file as Markdown; none where the file is missing."""
-    data = _find(options.data, one.file)
+    data = _folder(options.data, one.file) if one.folder else _find(options.data, one.file)
     if data is None:
         print(f"{one.task} {one.file}: not in {options.data}", file=sys.stderr)
         return
@@ -200,6 +204,10 @@ def _find(folder: Path, name: str) -> Path | None:
     return next(
         (path for path in sorted(folder.rglob(f"{name}*.jsonl*" if "." not in name else f"{name}*"))), None
     )
+
+
+def _folder(within: Path, name: str) -> Path | None:
+    return next((path for path in sorted(within.rglob(name)) if path.is_dir()), None)
 
 
 def _evaluate(one: Measurement, data: Path, bundle: str, more: Sequence[str], home: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from models.backend_factory import make_backend
 from models.encoder import WindowEncoder
 from models.tokens import TokenizerFile
 from models.torch.network import Network
+from models.weights import read_heads
 from trainer.hsgc import recipe as module
 from trainer.hsgc.options import HSGCOptions
 from trainer.hsgc.recipe import GlobalContrast
@@ -83,6 +84,15 @@ def test_killed_and_started_again_it_ends_the_same(bundle, texts, tmp_path):
     assert again.fingerprint == whole.fingerprint
     other = train_hsgc(bundle, replace(options, seed=1), home=tmp_path / "whole")
     assert other.fingerprint != whole.fingerprint
+
+
+@pytest.mark.slow
+def test_what_stands_beside_the_encoder_stays(bundle, texts, tmp_path, monkeypatch):
+    heads = {"other": np.eye(2, dtype=np.float32)}
+    monkeypatch.setattr("trainer.hsgc.train.read_heads", lambda _: dict(heads))
+    made = train_hsgc(bundle, replace(OPTIONS, corpus=(texts,), steps=10), home=tmp_path / "home")
+    assert made.heads == ("other",)
+    np.testing.assert_array_equal(read_heads(made)["other"], heads["other"])
 
 
 def recipe(bundle, texts, clusters):
