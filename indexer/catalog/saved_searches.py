@@ -37,6 +37,11 @@ class SavedSearch:
     error: str
 
 
+def no_saved_search(name: str) -> NotFound:
+    """Return the error for an unknown name."""
+    return NotFound(f"There is no saved search '{name}'.", hint="List them: indexer searches")
+
+
 class SavedSearches(Database):
     def add_saved_search(self, collection: str, name: str, search: Mapping[str, Any]) -> None:
         """Save a search; documents that are there already are not new to it.
@@ -75,7 +80,7 @@ class SavedSearches(Database):
         with self._writing() as connection:
             done = connection.execute(delete(S).where(S.collection == collection, S.name == name))
         if not done.rowcount:
-            raise NotFound(f"There is no saved search '{name}'.", hint="List them: indexer searches")
+            raise no_saved_search(name)
 
     def read_after(self, collection: str, run: str) -> dict[str, str]:
         """Map the documents that were read in later runs, new or changed, to their runs."""

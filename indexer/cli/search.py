@@ -168,8 +168,10 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 
 def format_results(results: SearchResults, reasons: Reasons = None) -> str:
     """Format hits, then facets."""
-    blocks = [_hit(hit, results.labels, reasons) for hit in results.hits]
-    blocks.append("\n".join([*map(clean, corrections(results)), found(results)]))
+    first = [*map(clean, corrections(results)), *([] if results.close else ["Nothing is close in meaning."])]
+    blocks = ["\n".join(first)] if first else []
+    blocks += [_hit(hit, results.labels, reasons) for hit in results.hits]
+    blocks.append(found(results))
     facets = [facet for facet in results.facets if facet.values]
     if facets:
         blocks[-1] += f"\n\nCounts over {results.facets_over}:"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from indexer.engines.base import Filter
     from indexer.search.results import Mode
 
-HEAD = ("name", "query", "mode", "to", "checked", "new")
+HEAD = ("name", "query", "mode", "to", "checked", "new", "problem")
 
 
 @click.group(cls=Group, default="list")
@@ -47,7 +47,7 @@ def searches() -> None:
               help="Add a line of JSON for each new hit.")  # fmt: skip
 @click.option("--webhook", default="", metavar="URL", help="Send new hits of a run as JSON, by POST.")
 @click.option("--command", "program", default="", metavar="COMMAND",
-              help="Run a command for new hits, with a line of JSON for each on its input.")  # fmt: skip
+              help="Run a program for new hits, with a line of JSON for each; no shell (but: sh -c '...').")  # fmt: skip
 @json_option
 @pass_app
 def add(
@@ -71,14 +71,15 @@ def add(
     """
     from indexer.export.saved_searches import Wanted
 
-    if not (file or webhook or program):
-        raise click.UsageError("Say where new hits go: --file, --webhook or --command.")
+    if sum(map(bool, (file, webhook, program))) != 1:
+        raise click.UsageError("Say where new hits go: --file, --webhook or --command, one of them.")
     conditions = tuple((one.field, one.operator, one.value) for one in filters)
     path = str(file.absolute()) if file else ""
     wanted = Wanted(" ".join(query), mode, conditions, path, webhook, program)
     with app.collection() as collection:
         total = collection.add_saved_search(name, wanted)
-    text = f"Saved '{clean(name)}'. It finds {count(total, 'document')} now; new ones are delivered after each run."
+    now = "" if mode == "meaning" else f"It finds {count(total, 'document')} by words now. "
+    text = f"Saved '{clean(name)}'. {now}New hits are delivered after each run."
     show_result({"name": name, "total": total}, text, as_json=as_json)
 
 
@@ -143,10 +144,7 @@ def _row(saved: SavedSearch) -> tuple[str, ...]:
         clean(" ".join(filter(None, (search["query"], conditions)))),
         search["mode"],
         clean(", ".join(filter(None, targets))),
-        f"failed: {clean(saved.error)}"
-        if saved.error
-        else moment(saved.checked_at)
-        if saved.checked_at
-        else "-",
+        moment(saved.checked_at) if saved.checked_at else "-",
         f"{saved.new:,}",
+        clean(saved.error),
     )

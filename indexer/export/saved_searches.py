@@ -18,22 +18,24 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from indexer.catalog import Catalog, SavedSearch
+from indexer.catalog.saved_searches import no_saved_search
 from indexer.engines.base import Filter, Operator
 from indexer.errors import IndexerError, QueryError
 from indexer.export import serialize
-from indexer.log import get_logger
+from indexer.records import Topic
 from indexer.search.results import Hit, Mode, SearchResults
 
 FIRST = 200  # hits among which a new document counts, where it need not have all words
 NEAR = 20  # the same by meaning alone, and close
 DELIVERY_S = 60.0  # that an address or a command may take
 MAX_NAME = 100  # characters
+MAX_SAID = 300  # characters of what a command says when it fails
 WEB = ("http://", "https://")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is searched, and where new hits go.
+    """What is searched, and where new hits go: to one place, so that none gets them twice because another one fails.
 
     Attributes:
         filters: Conditions, as field, operator and value.
@@ -72,6 +74,8 @@ class Searched(Protocol):
     name: str
     catalog: Catalog
 
+    def topics(self) -> list[Topic]: ...
+
     def search(
         self, query: str, *, mode: Mode, filters: Sequence[Filter], facets: Sequence[str], limit: int
     ) -> SearchResults: ...
@@ -83,7 +87,7 @@ def add(collection: Searched, name: str, wanted: Wanted) -> int:
     """Save a search, and return how many documents it finds now.
 
     Raises:
-        QueryError: The name is empty, too long or taken, the search cannot be read, or the address is none.
+        QueryError: The name is empty, too long or taken, the search cannot be read, or hits cannot go there.
     """
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise QueryError(
@@ -91,6 +95,12 @@ def add(collection: Searched, name: str, wanted: Wanted) -> int:
         )
     if wanted.webhook and not wanted.webhook.startswith(WEB):
         raise QueryError(f"The webhook {wanted.webhook!r} does not begin with http:// or https://.")
+    if sum(map(bool, (wanted.file, wanted.webhook, wanted.command))) != 1:
+        raise QueryError(
+            "New hits go to one file, one webhook or one command.", hint="Save the search once for each."
+        )
+    if wanted.file:
+        _check_writable(wanted.file)
     total = _searched(collection, wanted, 1).total
     collection.catalog.add_saved_search(collection.name, name, asdict(wanted))
     return total
@@ -101,9 +111,15 @@ def check(collection: Searched, names: Ids[str] | None = None) -> Checked:
 
     Args:
         names: Of the searches; all by default.
+
+    Raises:
+        NotFound: There is no search of a name.
     """
     checked = Checked()
-    for saved in collection.catalog.saved_searches(collection.name):
+    there = collection.catalog.saved_searches(collection.name)
+    if unknown := set(names or ()) - {saved.name for saved in there}:
+        raise no_saved_search(min(unknown))
+    for saved in there:
         if names is None or saved.name in names:
             try:
                 checked.found[saved.name] = _check(collection, saved)
@@ -111,18 +127,20 @@ def check(collection: Searched, names: Ids[str] | None = None) -> Checked:
                 reason = str(error) or type(error).__name__
                 checked.failed[saved.name] = reason
                 collection.catalog.not_delivered(collection.name, saved.name, reason)
-                get_logger(__name__).warning("saved_search_failed", search=saved.name, reason=reason)
     return checked
 
 
 def _check(collection: Searched, saved: SavedSearch) -> int:
     runs = collection.catalog.read_after(collection.name, saved.after_run)
     if not runs:
+        collection.catalog.checked(collection.name, saved.name, after_run=saved.after_run, new=0)
         return 0
     wanted = Wanted.of(saved.search)
     hits = list(_new(collection, wanted, runs))
     if hits:
-        _deliver(collection, saved.name, wanted, hits)
+        labels = serialize.labels_of(collection.topics())
+        about = {"search": saved.name, "collection": collection.name}
+        _deliver(wanted, about, [serialize.hit(hit, labels) for hit in hits])
     collection.catalog.checked(collection.name, saved.name, after_run=max(runs.values()), new=len(hits))
     return len(hits)
 
@@ -153,22 +171,31 @@ def _searched(collection: Searched, wanted: Wanted, limit: int) -> SearchResults
 # -- delivery ------------------------------------------------------------------------------------------------
 
 
-def _deliver(collection: Searched, name: str, wanted: Wanted, hits: Sequence[Hit]) -> None:
-    rows = [{"search": name, "collection": collection.name, **serialize.hit(hit, {})} for hit in hits]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+def _check_writable(file: str) -> None:
+    try:
+        Path(file).open("a").close()
+    except OSError as error:
+        raise QueryError(f"{file} cannot be written: {error.strerror}.") from error
+
+
+def _deliver(wanted: Wanted, about: Mapping[str, str], hits: Sequence[Mapping[str, Any]]) -> None:
+    lines = "".join(json.dumps({**about, **hit}, ensure_ascii=False) + "\n" for hit in hits)
     if wanted.file:
         with Path(wanted.file).open("a", encoding="utf-8", errors="surrogateescape") as file:
             file.write(lines)
     if wanted.webhook:
-        _post(
-            wanted.webhook,
-            {"search": name, "collection": collection.name, "query": wanted.query, "hits": rows},
-        )
+        _post(wanted.webhook, {**about, "query": wanted.query, "hits": hits})
     if wanted.command:
-        data = lines.encode("utf-8", "surrogateescape")
-        subprocess.run(
-            shlex.split(wanted.command), input=data, timeout=DELIVERY_S, check=True, capture_output=True
-        )
+        _run(wanted.command, lines.encode("utf-8", "surrogateescape"))
+
+
+def _run(command: str, data: bytes) -> None:
+    done = subprocess.run(
+        shlex.split(command), input=data, timeout=DELIVERY_S, check=False, capture_output=True
+    )
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-MAX_SAID:]
+        raise QueryError(f"{command} ended with {done.returncode}{f': {said}' if said else ''}.")
 
 
 def _post(address: str, value: object) -> None:

@@ -49,7 +49,7 @@ def spelled(engine: Engine, query: str, known: Callable[[], Collection[str]] = f
         used[typed[0]] = corrections[typed[0]]
         return corrections[typed[0]]
 
-    known = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, corrections))})(?![\w*])")
+    misspelt = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, corrections))})(?![\w*])")
     pieces = query.split('"')
-    pieces[::2] = [known.sub(near, piece) for piece in pieces[::2]]  # those outside quotes
+    pieces[::2] = [misspelt.sub(near, piece) for piece in pieces[::2]]  # those outside quotes
     return Spelled('"'.join(pieces), used)

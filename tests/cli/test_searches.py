@@ -25,7 +25,7 @@ def test_a_search_is_saved_listed_checked_and_removed(tmp_path, monkeypatch):
         call("index", str(source))
 
     put("Solar wind blows.")
-    assert "Saved 'wind'. It finds 1 document now" in call(
+    assert "Saved 'wind'. It finds 1 document by words now" in call(
         "searches", "add", "wind", "solar", "wind", "--mode", "words", "--file", "new.jsonl"
     )
     put("Solar wind blows.", "More solar wind blows.")

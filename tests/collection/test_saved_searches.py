@@ -52,13 +52,15 @@ def test_new_and_changed_documents_are_delivered_once_and_old_ones_never(collect
     assert collection.check_saved_searches().found == {"wind": 0}
     (saved,) = collection.saved_searches()
     assert (saved.name, saved.new, saved.error) == ("wind", 1, "")
+    line = json.loads(file.read_text("utf-8").splitlines()[0])
+    assert all(topic["label"] != topic["id"] for topic in line["topics"])
 
 
 def test_filters_hold(collection, tmp_path):
     file = tmp_path / "new.jsonl"
     wanted = Wanted("wind", "words", (("label", "=", "X"),), file=str(file))
     with pytest.raises(QueryError, match="no field 'colour'"):
-        collection.add_saved_search("wind", Wanted("wind", "words", (("colour", "=", "red"),)))
+        collection.add_saved_search("wind", Wanted("wind", "words", (("colour", "=", "red"),), command="cat"))
     collection.add_saved_search("wind", wanted)
     put(collection, tmp_path, "a", "b", "c")
     assert delivered(file) == []
@@ -78,7 +80,12 @@ def test_by_meaning_only_what_is_close_is_new(collection, tmp_path, monkeypatch)
 def test_what_could_not_be_delivered_is_delivered_after_the_next_run(collection, tmp_path):
     folder = tmp_path / "later"
     file = folder / "new.jsonl"
+    with pytest.raises(QueryError, match="cannot be written: No such file"):
+        collection.add_saved_search("wind", Wanted("wind", "words", file=str(file)))
+    folder.mkdir()
     collection.add_saved_search("wind", Wanted("wind", "words", file=str(file)))
+    file.unlink()
+    folder.rmdir()
     report = put(collection, tmp_path, "a", "b", "c")
     assert "No such file" in collection.saved_searches()[0].error
     assert any(note.startswith("Saved search 'wind' failed: ") for note in report.notes)
@@ -91,12 +98,12 @@ def test_what_could_not_be_delivered_is_delivered_after_the_next_run(collection,
 def test_a_command_gets_the_hits_and_one_that_fails_keeps_no_other_from_them(collection, tmp_path):
     file = tmp_path / "copy.jsonl"
     copying = f"import sys; open({str(file)!r}, 'w').write(sys.stdin.read())"
-    collection.add_saved_search("bad", Wanted("wind", command=f'"{sys.executable}" -c "raise SystemExit(3)"'))
+    collection.add_saved_search("bad", Wanted("wind", command=f'"{sys.executable}" -c "exit(\'no mail\')"'))
     collection.add_saved_search("good", Wanted("wind", "words", command=f'"{sys.executable}" -c "{copying}"'))
     put(collection, tmp_path, "a", "b", "c")
     assert delivered(file) == ["c"]
     errors = {saved.name: saved.error for saved in collection.saved_searches()}
-    assert "exit status 3" in errors["bad"]
+    assert errors["bad"].endswith("ended with 1: no mail.")
     assert errors["good"] == ""
 
 
@@ -126,16 +133,21 @@ def test_a_webhook_gets_the_hits(collection, tmp_path):
 
 
 def test_names_and_addresses_are_checked(collection):
-    collection.add_saved_search("wind", Wanted("wind"))
+    collection.add_saved_search("wind", Wanted("wind", command="cat"))
     for name, wanted in (
-        ("wind", Wanted("x")),
-        (" ", Wanted("x")),
-        ("x" * 101, Wanted("x")),
+        ("wind", Wanted("x", command="cat")),
+        (" ", Wanted("x", command="cat")),
+        ("x" * 101, Wanted("x", command="cat")),
         ("y", Wanted("x", webhook="ftp://x")),
     ):
         with pytest.raises(QueryError):
             collection.add_saved_search(name, wanted)
+    for places in ({}, {"command": "cat", "webhook": "http://localhost/"}):
+        with pytest.raises(QueryError, match="one file, one webhook or one command"):
+            collection.add_saved_search("y", Wanted("x", **places))
     collection.remove_saved_search("wind")
     with pytest.raises(NotFound):
         collection.remove_saved_search("wind")
+    with pytest.raises(NotFound, match="no saved search 'wind'"):
+        collection.check_saved_searches(["wind"])
     assert collection.saved_searches() == []
