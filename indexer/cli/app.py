@@ -159,10 +159,14 @@ class App:
         from indexer.cli.opened import OpenedCollection
         from indexer.engines.local import LocalEngine
         from indexer.engines.registry import is_elasticsearch
+        from indexer.search.closeness import closeness_file
         from models.load import encoder_dims
 
         dims = encoder_dims(settings.bundle, settings.home)
+        # A name of its own: what the home remembers of a collection must not be that of another one.
+        settings = settings.model_copy(update={"collection": f"aside-{token_hex(4)}"})
         with TemporaryDirectory(prefix="indexer-") as folder, ExitStack() as stack:
+            stack.callback(closeness_file(settings.home, settings.collection).unlink, missing_ok=True)
             engine: Engine
             if on_engine and is_elasticsearch(settings):
                 engine = stack.enter_context(_generation_aside(settings, dims))
@@ -192,8 +196,7 @@ def _generation_aside(settings: Settings, dims: int) -> Iterator[Engine]:
     """Open a generation that is never live, and remove it at the end of the with block."""
     from indexer.engines.registry import open_generations
 
-    place = settings.model_copy(update={"collection": f"aside-{token_hex(4)}"})
-    with closing(open_generations(place)) as generations:
+    with closing(open_generations(settings)) as generations:
         try:
             yield generations.make(dims, bundle=settings.bundle)
         finally:

@@ -19,7 +19,7 @@ from indexer.pipeline.steps import mined
 from indexer.pipeline.windows import encode_documents
 from indexer.protocols import Window
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
-from indexer.search.closeness import cosine_by_chance
+from indexer.search.closeness import closeness_file, cosine_by_chance
 from indexer.search.completion import Completion, completions
 from indexer.search.facets import open_facets
 from indexer.search.fields import FieldKinds, field_kinds
@@ -96,7 +96,7 @@ class QueryMethods(OpenCollection):
         """See `indexer.search.closeness`; worked out once for each encoder."""
         bundle, cosine = self._chance
         if bundle != self.settings.bundle:
-            memory = self.settings.home / "closeness" / f"{self.name}.json"
+            memory = closeness_file(self.settings.home, self.name)
             cosine = cosine_by_chance(self.engine, self.encoder, memory)
             self._chance = self.settings.bundle, cosine
         return cosine

@@ -22,6 +22,11 @@ Z = 1.645  # standard deviations below which a normal distribution has 95 %
 GROWN = 2  # a collection that has so many times as many documents, or as few, is measured again
 
 
+def closeness_file(home: Path, collection: str) -> Path:
+    """Return where the result for a collection is kept."""
+    return home / "closeness" / f"{collection}.json"
+
+
 def cosine_by_chance(engine: Engine, encoder: Encoder, memory: Path) -> float:
     """Return the cosine with the nearest document that 19 of 20 queries of random letters stay below.
 

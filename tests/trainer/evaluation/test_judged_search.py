@@ -11,8 +11,10 @@ from click.testing import CliRunner
 from hash_encoder import HashEncoder
 
 from indexer.cli import main
+from indexer.cli.app import App
 from indexer.errors import InputError
 from indexer.records import Document
+from indexer.search.closeness import closeness_file
 from indexer.search.query import parse_words
 from trainer.evaluation.judged_search import (
     JudgedCollection,
@@ -52,6 +54,19 @@ def test_the_files_are_read(folder):
     assert list(data.queries) == ["q1", "q2"]  # the third has no judgement, the fourth no text
     assert data.judgements["q1"] == {"1": 2, "4": 1}
     assert data.judgements["q2"] == {"2": 1, "3": 0}
+
+
+def test_a_collection_aside_leaves_nothing_in_the_home(tmp_path):
+    app = App()
+    app.flags = {"home": str(tmp_path)}
+    kept = closeness_file(tmp_path, "main")
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    with app.aside(app.settings()) as collection:
+        other = closeness_file(tmp_path, collection.name)
+        other.write_text("{}")
+    assert kept.read_text() == "mine"
+    assert not other.exists()
 
 
 def test_judgements_may_be_in_a_folder(folder):
