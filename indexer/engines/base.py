@@ -297,6 +297,10 @@ class Engine(Protocol):
         """Return whether another generation is live now than the one that this object was opened on."""
         ...
 
+    def read_ahead(self) -> None:
+        """Read what most searches need, so that the first ones need not. It may take seconds."""
+        ...
+
     def retrying(self) -> AbstractContextManager[None]:
         """Inside the block, retry requests for some minutes while the server is away: for unattended runs."""
         ...

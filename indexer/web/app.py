@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from indexer.errors import IndexerError
 from indexer.log import get_logger
+from indexer.settings import Settings
 from indexer.web import api_read, api_status, api_write, downloads, errors, task_work
 from indexer.web.api_keys import Keys
 from indexer.web.auth import Access
@@ -31,7 +32,7 @@ from indexer.web.tasks import Tasks
 
 # Requests that a process works on at the same time. More threads that compute only take the interpreter away from each
 # other: with 8 clients and 52,000 documents, 2 instead of 40 made the slowest of 100 answers three times as fast.
-COMPUTING = 2
+COMPUTING = 2  # one where a process has one core
 WAITING = 16  # for a server
 FORM = 10_000  # bytes around an uploaded file
 ABOUT = """Search a collection by words and by meaning, browse it by mined topics, and look things up by phrase.
@@ -62,7 +63,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        current_default_thread_limiter().total_tokens = COMPUTING if settings.engine == "local" else WAITING
+        current_default_thread_limiter().total_tokens = _at_once(settings)
         collection.warm()
         task_work.go_on(served)
         yield
@@ -85,9 +86,16 @@ def make_app(
     app.mount("/static", StaticFiles(packages=[("indexer.web", "static")]))
     for kind in (IndexerError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)
-    app.add_middleware(Guard, sizes=_sizes(served), local=keys is None, failed=_failed)
+    app.add_middleware(
+        Guard, sizes=_sizes(served), local=keys is None, failed=_failed, one_of_several=state.is_shared
+    )
     _describe(app)
     return app
+
+
+def _at_once(settings: Settings) -> int:
+    """Return how many requests a process works on at the same time."""
+    return min(COMPUTING, settings.threads or COMPUTING) if settings.engine == "local" else WAITING
 
 
 def _sizes(served: Served) -> dict[str, int]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import SplitResult, urlsplit
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Request
 from fastapi.responses import Response
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,6 +21,9 @@ from indexer.web.errors import Refusal
 
 REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 SMALL = 64_000  # bytes of a body, where nothing else is said
+# The processes of a server take connections as they come, and one may get them all. While it works on several requests,
+# it ends the connection of every so many answers: that client connects again, to the one that is free first.
+MOVED = 10
 SAFE = ("GET", "HEAD", "OPTIONS")
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -48,6 +52,7 @@ class Guard:
         local: Whether anybody on this machine may do everything: then requests must be for this machine by name. A
             page elsewhere could otherwise give its own name our address, and read along.
         failed: Makes an answer of an error.
+        one_of_several: Whether other processes serve from the same port.
     """
 
     def __init__(
@@ -57,11 +62,14 @@ class Guard:
         sizes: dict[str, int],
         local: bool,
         failed: Callable[[Request, Exception], Response],
+        one_of_several: bool = False,
     ) -> None:
         self._app = app
         self._sizes = sizes
         self._local = local
         self._failed = failed
+        self._one_of_several = one_of_several
+        self._answers = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -84,6 +92,8 @@ class Guard:
                 # Addresses of our files change when the files do.
                 kept = scope["path"].startswith("/static/") and status == 200
                 own.setdefault("Cache-Control", "public, max-age=31536000, immutable" if kept else "no-store")
+                if self._moves():
+                    own["Connection"] = "close"
             await send(message)
 
         with bound_contextvars(request=request_id):
@@ -102,6 +112,12 @@ class Guard:
             metrics.REQUESTS.labels(route, str(status)).inc()
             metrics.REQUEST_SECONDS.labels(route).observe(seconds)
             logger.info("request", method=scope["method"], path=scope["path"], status=status, seconds=seconds)
+
+    def _moves(self) -> bool:
+        """Whether the client that is answered shall connect again."""
+        self._answers += 1
+        busy = current_default_thread_limiter().statistics().borrowed_tokens
+        return self._one_of_several and busy > 0 and self._answers % MOVED == 0
 
     def _check(self, method: str, headers: Headers, port: int) -> None:
         host = _place(f"//{headers.get('host', '')}")

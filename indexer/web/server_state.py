@@ -42,6 +42,7 @@ class ServerState:
     """
 
     def __init__(self, file: Path | None = None) -> None:
+        self.is_shared = file is not None
         self.owner = json.dumps(astuple(this_process()))
         self._lock = threading.RLock()
         self._connection = sqlite3.connect(

@@ -58,7 +58,7 @@ class ServedCollection(Collection):
         return self.is_warm or self._tried.wait(within)
 
     def warm(self) -> None:
-        """Load the encoder and the tagger in a thread, before a request has to wait for them."""
+        """Load the encoder, frequent words and the tagger in a thread, before a request has to wait for them."""
         self._tried.clear()
         threading.Thread(target=self._load, name="warm", daemon=True).start()
 
@@ -66,6 +66,7 @@ class ServedCollection(Collection):
         try:
             _ = self.encoder
             self._tried.set()
+            self.engine.read_ahead()
             _ = self._preparer
         except IndexerError as error:
             logger.error("not_warm", reason=str(error), hint=error.hint)

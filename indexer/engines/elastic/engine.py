@@ -168,6 +168,9 @@ class ElasticEngine:
     def superseded(self) -> bool:
         return index_state(self._cluster, self.names.documents) != self._state.indices[self.names.documents]
 
+    def read_ahead(self) -> None:
+        pass  # the server knows best
+
     def retrying(self) -> AbstractContextManager[None]:
         return self._cluster.retrying()
 

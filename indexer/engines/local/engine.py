@@ -43,6 +43,7 @@ from indexer.engines.local.facets import own_fields
 from indexer.engines.local.schema import doc_numbers
 from indexer.engines.local.search import highlights
 from indexer.engines.local.vectors import Vectors, from_half, missing, to_half
+from indexer.engines.local.words import read_ahead
 from indexer.records import (
     Document,
     MentionRow,
@@ -189,6 +190,10 @@ class LocalEngine:
 
     def superseded(self) -> bool:
         return self._live is not None and self._live() != self.path
+
+    def read_ahead(self) -> None:
+        with self._connections.reading() as connection:
+            read_ahead(connection)
 
     def retrying(self) -> AbstractContextManager[None]:
         return nullcontext()  # files are always available

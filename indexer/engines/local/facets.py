@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any, Literal
 
@@ -43,6 +44,9 @@ _MINED_END = (KEYPHRASE_FIELD + 1) << FIELD_BITS  # codes of topics and keyphras
 _BLOCK = 1 << BLOCK_BITS
 _LENGTHS = struct.Struct(f"<{_BLOCK}I")
 _BLOCKS_AT_ONCE = 2_000  # bounds the memory of counting to some 30 MB
+MANY = (
+    200_000  # documents; what is known of each document of a smaller collection is read once and remembered
+)
 _NAMES_AT_ONCE = 2_000  # above this many tied values, the values of the field are read in order instead
 
 
@@ -70,6 +74,22 @@ def mined_values(
             yield field, Value(keyphrase.text.casefold(), keyphrase.text), None
     for topic in topics:
         yield TOPIC, Value(topic.topic_id, topic.topic_id), topic.weight
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """The codes of all documents; those of document d are `codes[first[d] : first[d] + lengths[d]]`."""
+
+    first: NDArray[np.int64]
+    lengths: NDArray[np.uint32]
+    codes: Codes
+
+    def of(self, docs: Docs) -> Codes:
+        return self.codes[ranges(self.first[docs], self.lengths[docs])]
+
+    @property
+    def nbytes(self) -> int:
+        return self.first.nbytes + self.lengths.nbytes + self.codes.nbytes
 
 
 class Dictionary:
@@ -281,7 +301,7 @@ def count(
 
 
 def _count(
-    connection: sqlite3.Connection, docs: Docs | None, fields: Sequence[str], size: int
+    connection: Connection, docs: Docs | None, fields: Sequence[str], size: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
     codes = _codes(connection, docs)
     owners = codes >> FIELD_BITS
@@ -355,14 +375,49 @@ def _with_owners(connection: sqlite3.Connection, field: int) -> tuple[Docs, Code
     return np.concatenate(docs), np.concatenate(codes)
 
 
-def _keyphrase_counts(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
+def _keyphrase_counts(connection: Connection, docs: Docs | None) -> Codes:
     """Count the documents with each keyphrase, by its number within the field."""
     codes = _codes(connection, docs)
     return np.bincount(codes[codes >> FIELD_BITS == KEYPHRASE_FIELD] & _NUMBER)
 
 
-def _codes(connection: sqlite3.Connection, docs: Docs | None) -> Codes:
+def _codes(connection: Connection, docs: Docs | None) -> Codes:
     """Return the concatenated codes of these documents."""
+    known = None if docs is None else _all_codes(connection)
+    if docs is not None and known is not None:
+        return known.of(docs)
+    return _read_codes(connection, docs)
+
+
+def _all_codes(connection: Connection) -> _Codes | None:
+    """Return the codes of all documents, read once; None for a large collection."""
+
+    def find() -> _Codes:
+        sql = "SELECT block, lengths, codes FROM code_blocks ORDER BY block"
+        blocks, packed_lengths, packed_codes = zip(*connection.execute(sql), strict=True)
+        codes = np.frombuffer(b"".join(packed_codes), "<i8")
+        lengths = np.zeros((blocks[-1] + 1, _BLOCK), np.uint32)
+        lengths[list(blocks)] = np.frombuffer(b"".join(packed_lengths), "<u4").reshape(-1, _BLOCK)
+        ends = np.cumsum(lengths, dtype=np.int64)
+        return _Codes(ends - lengths.ravel(), lengths.ravel(), codes)
+
+    def count() -> int:
+        return int(connection.execute("SELECT coalesce(max(block), 0) FROM code_blocks").fetchone()[0])
+
+    blocks = connection.remembered("blocks", count)
+    if not 0 < blocks << BLOCK_BITS <= MANY:
+        return None
+    return connection.remembered("codes", find, size=lambda found: found.nbytes)
+
+
+def ranges(first: Docs, lengths: NDArray[np.integer[Any]]) -> Docs:
+    """Return all numbers of the ranges [first, first + length)."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return np.asarray(np.repeat(first, lengths) + within, np.int64)
+
+
+def _read_codes(connection: Connection, docs: Docs | None) -> Codes:
     sql = "SELECT block, lengths, codes FROM code_blocks"
     if docs is None:
         cursor = connection.execute(sql)

@@ -238,7 +238,7 @@ def nearest_mentions(
     slots = None
     if mask is not None:
         first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")
-        slots = _ranges(first, count)
+        slots = facets.ranges(first, count)
     if limit <= 0 or (slots is not None and len(slots) == 0):
         return []
     owners: dict[int, tuple[int, int]] = {}
@@ -261,13 +261,6 @@ def nearest_mentions(
         key=lambda pair: (-pair[1], pair[0].document_id, pair[0].phrase_id),
     )
     return ranked[:limit]
-
-
-def _ranges(first: Docs, count: Docs) -> Slots:
-    """Return all numbers of the ranges [first, first + count)."""
-    ends = np.cumsum(count)
-    within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - count, count)
-    return np.asarray(np.repeat(first, count) + within, np.int64)
 
 
 def _checked(query: Vector, dims: int) -> Vector:

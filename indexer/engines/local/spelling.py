@@ -9,13 +9,12 @@ from rapidfuzz.distance import OSA
 
 from indexer.engines.base import Clause
 from indexer.engines.local.connections import Connection
-from indexer.engines.local.words import postings, tokens
+from indexer.engines.local.words import postings, tokens, vocabulary
 from indexer.engines.spelling import beginnings, may_be_misspelt, most_edits, near_words
 
 STEMS = 8  # near a beginning, that are looked up
 DOCUMENTS = 8  # that are read for each of them
 READ = 20_000  # characters of a text
-WORD_BYTES = 100  # that a word of the vocabulary takes
 CHOICES = 8  # words of which the one that most documents have is taken
 
 
@@ -36,15 +35,13 @@ def _documents(connection: Connection, word: str) -> int:
 
 def _texts(connection: Connection, word: str) -> Iterator[str]:
     """Iterate over titles and texts of documents with a stem that is near a beginning of the word."""
-    vocabulary: dict[str, int] = connection.remembered(
-        "vocabulary", lambda: _vocabulary(connection), size=lambda found: WORD_BYTES * len(found)
-    )
+    known = vocabulary(connection)
     stems: dict[str, None] = {}
     for beginning in dict.fromkeys([*tokens(connection, word), *beginnings(word)]):
         near = process.extract(
-            beginning, vocabulary.keys(), scorer=OSA.distance, score_cutoff=most_edits(word), limit=None
+            beginning, known.keys(), scorer=OSA.distance, score_cutoff=most_edits(word), limit=None
         )
-        best = sorted((edits, -vocabulary[stem], stem) for stem, edits, _ in near)[:STEMS]
+        best = sorted((edits, -known[stem], stem) for stem, edits, _ in near)[:STEMS]
         stems |= dict.fromkeys(stem for _, _, stem in best)
     sql = (
         "SELECT title, substr(text, 1, ?) FROM texts WHERE doc IN (SELECT DISTINCT doc FROM temp.word_places "
@@ -53,8 +50,3 @@ def _texts(connection: Connection, word: str) -> Iterator[str]:
     for stem in stems:
         for pair in connection.execute(sql, (READ, stem, DOCUMENTS)):
             yield from pair
-
-
-def _vocabulary(connection: Connection) -> dict[str, int]:
-    """Map each word of the index to the number of documents that have it."""
-    return dict(connection.execute("SELECT term, doc FROM temp.word_counts"))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import Clause, WordQuery
-from indexer.engines.local.connections import Connection
-from indexer.engines.local.facets import Docs, Mask, column
+from indexer.engines.local.connections import MAX_CACHED, Connection
+from indexer.engines.local.facets import MANY, Docs, Mask, column
 from indexer.engines.local.schema import json_array
 from indexer.engines.values import bindable, has_words
 
@@ -28,8 +28,11 @@ Scores = NDArray[np.float64]
 K1, B = 1.2, 0.75  # as in Elasticsearch
 TITLE_WEIGHT = 3.0  # a word in the title counts three times, in lengths too
 COLUMNS = TITLE, TEXT, ABSENT = 0, 1, 2
-FEW = 4_000  # documents whose lengths are looked up one by one, in a collection of more than
-MANY = 200_000  # documents; those of a smaller one are all read and remembered
+FEW = 4_000  # documents whose lengths are looked up one by one in a collection of many
+WORD_BYTES = 100  # that a word of the vocabulary takes
+OFTEN = 500  # documents with a word; reading its occurrences takes long enough to be done ahead
+AHEAD = MAX_CACHED // 2  # bytes of what is read ahead
+MOST = 65_535  # occurrences in one column that are counted
 _OFFSET_BITS, _COLUMN_BITS = 28, 2  # of a place = doc << 30 | column << 28 | position in the column
 
 _COLUMN_NUMBER = "CASE col WHEN 'title' THEN 0 WHEN 'text' THEN 1 ELSE 2 END"
@@ -47,8 +50,8 @@ class Matches:
 class Postings:
     """The documents of a clause, ascending, and how often it is in each of them."""
 
-    docs: Docs
-    counts: NDArray[np.float32]  # [docs, columns]
+    docs: NDArray[np.int32]
+    counts: NDArray[np.uint16]  # [docs, columns]
 
 
 def matches(connection: Connection, query: WordQuery | None, mask: Mask | None) -> Matches:
@@ -119,10 +122,30 @@ def postings(connection: Connection, clause: Clause, *, absent: bool = False) ->
 
     What the tokenizer takes for several words must stand side by side.
     """
-    terms = _terms(connection, clause)
+    return _postings(connection, _terms(connection, clause), prefix=clause.kind == "prefix", absent=absent)
+
+
+def read_ahead(connection: Connection) -> None:
+    """Remember the postings of the most frequent words: every one takes milliseconds, and most queries have some."""
+    room = AHEAD
+    for word, documents in sorted(vocabulary(connection).items(), key=lambda item: -item[1]):
+        if documents < OFTEN or room < 0:
+            break
+        room -= _bytes(_postings(connection, (word,), prefix=False, absent=False))
+
+
+def vocabulary(connection: Connection) -> dict[str, int]:
+    """Map each word of the index to the number of documents that have it."""
+    return connection.remembered(
+        "vocabulary",
+        lambda: dict(connection.execute("SELECT term, doc FROM temp.word_counts")),
+        size=lambda found: WORD_BYTES * len(found),
+    )
+
+
+def _postings(connection: Connection, terms: tuple[str, ...], *, prefix: bool, absent: bool) -> Postings:
     if not terms:
-        return Postings(np.empty(0, np.int64), np.empty((0, len(COLUMNS)), np.float32))
-    prefix = clause.kind == "prefix"
+        return _counted(np.empty(0, np.int64), absent)
 
     def find() -> Postings:
         if len(terms) == 1 and not prefix:
@@ -134,7 +157,11 @@ def postings(connection: Connection, clause: Clause, *, absent: bool = False) ->
         return _counted(reduce(np.intersect1d, places) >> _OFFSET_BITS, absent)
 
     key = ("postings", terms, prefix, absent)
-    return connection.remembered(key, find, size=lambda found: found.docs.nbytes + found.counts.nbytes)
+    return connection.remembered(key, find, size=_bytes)
+
+
+def _bytes(found: Postings) -> int:
+    return found.docs.nbytes + found.counts.nbytes
 
 
 def _terms(connection: Connection, clause: Clause) -> tuple[str, ...]:
@@ -157,7 +184,7 @@ def _counted(cells: Docs, absent: bool) -> Postings:
     places = (np.cumsum(first) - 1) * len(COLUMNS) + columns
     number = int(first.sum())
     counts = np.bincount(places, minlength=number * len(COLUMNS)).reshape(number, len(COLUMNS))
-    return Postings(docs[first], counts.astype(np.float32))
+    return Postings(docs[first].astype(np.int32), np.minimum(counts, MOST).astype(np.uint16))
 
 
 def _cells(connection: Connection, term: str) -> Docs:

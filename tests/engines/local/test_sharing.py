@@ -176,6 +176,18 @@ def test_compaction_gives_space_back(folder, engine):
     }
 
 
+def test_counts_of_a_large_collection_are_those_of_a_small_one(engine, monkeypatch):
+    """The values of each document are remembered in the one, and read block by block in the other."""
+    engine.store([document(f"d{i}", "even" if i % 2 == 0 else "odd", kind=str(i % 3)) for i in range(200)])
+    engine.delete([f"d{i}" for i in range(64, 128)])  # a whole block
+    request = SearchRequest(words=WordQuery((Clause("even"),)), facets=("kind",))
+    # 0, 2, ..., 62 are 11, 10 and 11 of the remainders 0, 1 and 2; 128, 130, ..., 198 are 12 of each.
+    expected = {"kind": (("0", 23), ("2", 23), ("1", 22))}
+    assert engine.search(request).facets == expected
+    monkeypatch.setattr("indexer.engines.local.facets.MANY", 0)
+    assert engine.search(request).facets == expected
+
+
 def test_counts_of_everything_follow_what_is_written_here_and_elsewhere(engine, folder):
     """They are remembered as long as nothing has changed."""
 

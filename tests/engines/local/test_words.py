@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from contextlib import closing
+from unittest.mock import Mock
 
 import pytest
 from contract_asking import words
@@ -12,6 +13,7 @@ from contract_rows import DIMS, document
 
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.engines.local import LocalEngine
+from indexer.engines.local import words as words_module
 from indexer.engines.local.words import _numbers
 from indexer.records import Document
 
@@ -75,6 +77,20 @@ def test_what_has_changed_is_read_again(engine):
     assert set(engine.search(SearchRequest(words=words("pump"))).words.ids) == {"both", "title", "new"}
     engine.delete(["both"])
     assert set(engine.search(SearchRequest(words=words("pump"))).words.ids) == {"title", "new"}
+
+
+def test_frequent_words_are_read_ahead_and_not_again(engine, monkeypatch):
+    engine.store(pumps())
+    monkeypatch.setattr("indexer.engines.local.words.OFTEN", 2)  # documents: "pump" has two, "note" one
+    asked = [SearchRequest(words=words(word)) for word in ("pump", "note")]
+    before = [engine.search(request).words for request in asked]
+    engine.store([document("new", "one more pump")])
+    engine.read_ahead()
+    listed = Mock(side_effect=words_module._listed)
+    monkeypatch.setattr(words_module, "_listed", listed)
+    pump, note = (engine.search(request).words for request in asked)
+    assert [pump.total, note.total] == [before[0].total + 1, before[1].total]
+    assert [call.args[3] for call in listed.call_args_list] == [["note"]]
 
 
 def test_numbers_of_any_length_as_sqlite_writes_them():
