@@ -50,6 +50,9 @@ MARKED_CHARACTERS = 1_000_000  # of a field; the server marks nothing after them
 MAX_JOINED = 50_000  # documents that a filter may leave to be part of a vector search by their ids
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
+# Columns, not stored fields: of these the server decompresses a block for each of a thousand hits.
+IDS_ONLY = {"stored_fields": "_none_", "docvalue_fields": ["id"]}
+
 Query = dict[str, Any]
 
 
@@ -70,7 +73,7 @@ def search(
             # Equal scores come by id; without scores the id alone is the order.
             "sort": [*(["_score"] if scored else []), {"id": "asc"}],
             "track_total_hits": True,
-            "_source": False,
+            **IDS_ONLY,
         }
         if request.facets:
             body["aggs"] = counting(request.facets, request.facet_size)
@@ -82,7 +85,7 @@ def search(
         searches.append((names.documents, {"size": 0, "track_total_hits": True, "query": having}))
         if nearest:
             near = _nearest(request.vector, nearest, allowed, state.vectors[names.documents])
-            searches.append((names.documents, {**near, "_source": False}))
+            searches.append((names.documents, {**near, **IDS_ONLY}))
     answers = cluster.search_many(searches)
     words = meaning = None
     counts: Mapping[str, tuple[tuple[str, int], ...]] = {}
@@ -93,15 +96,19 @@ def search(
     if request.vector is not None:
         total = int(answers[0]["hits"]["total"]["value"])
         hits = state.same(names.documents, answers[1]["hits"]["hits"]) if nearest else []
-        best = [(-cosine(hit), hit["_id"]) for hit in hits]
+        best = [(-cosine(hit), _id(hit)) for hit in hits]
         best.sort()
         meaning = Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
     return SearchAnswer(words, meaning, counts)
 
 
+def _id(hit: Query) -> str:
+    return str(hit["fields"]["id"][0])
+
+
 def _by_words(hits: Query, scored: bool) -> Ranking:
     return Ranking(
-        tuple(hit["_id"] for hit in hits["hits"]),
+        tuple(_id(hit) for hit in hits["hits"]),
         tuple(hit["_score"] if scored else 0.0 for hit in hits["hits"]),
         int(hits["total"]["value"]),
     )
@@ -208,9 +215,9 @@ def of_topic(
         requested = min(limit, total) - len(best)
         if requested > 0:
             near = _nearest(centroid, requested, [{"bool": condition}], state.vectors[names.documents])
-            answer = cluster.search_many([(names.documents, {**near, "_source": False})])[0]
+            answer = cluster.search_many([(names.documents, {**near, **IDS_ONLY})])[0]
             hits = state.same(names.documents, answer["hits"]["hits"])
-            best += sorted((-cosine(hit), hit["_id"]) for hit in hits)
+            best += sorted((-cosine(hit), _id(hit)) for hit in hits)
     return Ranking(tuple(id_ for _, id_ in best), tuple(-score for score, _ in best), total)
 
 
