@@ -40,6 +40,7 @@ QUERIES = 200
 DOCUMENTS = 500  # of which keyphrases are taken
 WARM = 100  # requests before the measured ones
 COMPARED = 50  # answers
+SETTLE = 5.0  # seconds between being ready and the first request: a server reads ahead
 WAIT = 300.0  # seconds that the server may take until it is ready
 WAYS = {"API": "/api/search", "page": "/"}
 MODES = ("words", "meaning", "both")
@@ -161,6 +162,7 @@ def serving(arguments: argparse.Namespace, checkout: Path, more: Sequence[str]) 
             if server.poll() is not None or time.monotonic() > until:
                 raise SystemExit("The server does not become ready.")
             time.sleep(0.5)
+        time.sleep(SETTLE)
         yield port
     finally:
         server.terminate()
