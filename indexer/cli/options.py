@@ -9,17 +9,20 @@ from typing import Any
 
 import click
 
+from indexer.cli import completion
+
 Function = Callable[..., Any]
 
 
 def filter_options(function: Function) -> Function:
     """Add ``--topic``, ``--keyphrase`` and ``--where``; the command gets them as `filters: list[Filter]`."""
 
-    @click.option("--topic", "topics", multiple=True, metavar="TOPIC",
+    @click.option("--topic", "topics", multiple=True, metavar="TOPIC", shell_complete=completion.topics,
                   help="Only documents with this topic: id, number or label. Several: one of them.")  # fmt: skip
     @click.option("--keyphrase", "keyphrases", multiple=True, metavar="PHRASE",
                   help="Only documents with this keyphrase. Several: one of them.")  # fmt: skip
     @click.option("--where", "conditions", multiple=True, metavar="CONDITION",
+                  shell_complete=completion.fields,
                   help="Only documents whose field matches: label=cs.RO, 'year>=2015', lang!=de.")  # fmt: skip
     @wraps(function)
     def filtered(*args: Any, topics: Any, keyphrases: Any, conditions: Any, **kwargs: Any) -> Any:

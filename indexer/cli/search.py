@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from indexer.cli import completion
 from indexer.cli.app import App, command, json_of, json_option, pass_app
 from indexer.cli.options import filter_options
 from indexer.cli.output import (
@@ -47,6 +48,7 @@ MAX_FRAGMENTS = 2
               help="Find the words, documents similar in meaning, or both.")  # fmt: skip
 @filter_options
 @click.option("--facet", "facets", multiple=True, default=FACETS, show_default=True, metavar="FIELD",
+              shell_complete=completion.facets,
               help="Count the values of a field: topic, keyphrase, absent_keyphrase (not in the text) or "
                    "one of your own. May be repeated.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")

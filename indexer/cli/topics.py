@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from indexer.cli import completion
 from indexer.cli.app import App, Group, json_of, json_option, pass_app
 from indexer.cli.index import show_report
 from indexer.cli.options import topics_option
@@ -67,7 +68,7 @@ def list_(app: App, as_json: bool) -> None:
 
 
 @topics.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=completion.topics)
 @click.option(
     "--documents", type=click.IntRange(0), default=5, show_default=True, help="Number of documents."
 )
@@ -110,7 +111,7 @@ def why(app: App, id_: str, as_json: bool) -> None:
 
 
 @topics.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=completion.topics)
 @json_option
 @pass_app
 def history(app: App, topic: str, as_json: bool) -> None:
@@ -130,7 +131,7 @@ def history(app: App, topic: str, as_json: bool) -> None:
 
 
 @topics.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=completion.topics)
 @click.argument("label", required=False)
 @click.option("--mined", is_flag=True, help="Restore the mined name: the leading phrase.")
 @json_option
@@ -158,8 +159,8 @@ def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) 
 
 
 @topics.command()
-@click.argument("into")
-@click.argument("others", nargs=-1, required=True)
+@click.argument("into", shell_complete=completion.topics)
+@click.argument("others", nargs=-1, required=True, shell_complete=completion.topics)
 @json_option
 @pass_app
 def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
