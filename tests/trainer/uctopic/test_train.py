@@ -160,6 +160,7 @@ def test_in_bfloat16_it_learns_the_same(bundle, spans, tmp_path, monkeypatch):
         made = train_uctopic(bundle, options, home=tmp_path / "home")
         return [step["loss"] for step in json.loads((made.folder / "curve.json").read_text())]
 
+    monkeypatch.setattr("trainer.base.autocast.multiplies_bfloat16", lambda: False)
     whole = losses("float32")
     monkeypatch.setattr("trainer.base.autocast.multiplies_bfloat16", lambda: True)
     half = losses("bfloat16")
