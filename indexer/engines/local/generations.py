@@ -22,14 +22,17 @@ from typing import Any
 
 from indexer import read_only
 from indexer.engines.generations import Generation, State, is_live, no_generation, unfinished
-from indexer.engines.local.connections import translated
+from indexer.engines.local.connections import RESTORE, translated
 from indexer.engines.local.engine import FILE, LocalEngine
-from indexer.errors import MappingMismatch
+from indexer.errors import EngineUnavailable, MappingMismatch
+from indexer.log import get_logger
 
 FOLDER = "generations"
 LIVE = "live"
 UNFINISHED = "unfinished"  # a file in the folder of a generation that has never been live
 ABOUT = "generation.json"
+
+logger = get_logger(__name__)
 
 
 def live_folder(root: Path) -> Path:
@@ -46,7 +49,12 @@ def record_bundle(folder: Path, bundle: str) -> None:
 def _live(root: Path) -> int:
     pointer = root / FOLDER / LIVE
     with translated(pointer):
-        return int(pointer.read_text(encoding="utf-8")) if pointer.exists() else 1
+        if not pointer.exists():
+            return 1
+        named = pointer.read_text(encoding="ascii", errors="replace").strip()
+    if not named.isdecimal():
+        raise EngineUnavailable(f"{pointer} is damaged: it names no generation.", hint=RESTORE)
+    return int(named)
 
 
 def _folder(root: Path, number: int) -> Path:
@@ -172,19 +180,29 @@ class LocalGenerations:
 
     def _described(self, number: int) -> Generation:
         folder = _folder(self.root, number)
-        about = json.loads((folder / ABOUT).read_text("utf-8")) if (folder / ABOUT).exists() else {}
+        bundle, created = _recorded(folder)
         state = _stored(folder)
         return Generation(
             number=number,
             state=self._state(number),
-            bundle=about.get("bundle", ""),
+            bundle=bundle,
             dims=int(state.get("dims", 0)),
             documents=int(state.get("documents", 0)),
             bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
-            created=datetime.fromisoformat(about["created"])
-            if about
-            else datetime.fromtimestamp(folder.stat().st_ctime, UTC),
+            created=created,
         )
+
+
+def _recorded(folder: Path) -> tuple[str, datetime]:
+    """Return bundle and time of a generation: what a person reads. A damaged record is like none."""
+    try:
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        return about["bundle"], datetime.fromisoformat(about["created"])
+    except FileNotFoundError:
+        pass
+    except (ValueError, KeyError, TypeError) as error:
+        logger.warning("record_of_generation_damaged", file=str(folder / ABOUT), reason=str(error))
+    return "", datetime.fromtimestamp(folder.stat().st_ctime, UTC)
 
 
 def _stored(folder: Path) -> dict[str, Any]:
