@@ -169,7 +169,7 @@ class ElasticEngine:
         return index_state(self._cluster, self.names.documents) != self._state.indices[self.names.documents]
 
     def read_ahead(self) -> None:
-        pass  # the server knows best
+        pass  # the server has caches of its own
 
     def retrying(self) -> AbstractContextManager[None]:
         return self._cluster.retrying()

@@ -44,9 +44,7 @@ _MINED_END = (KEYPHRASE_FIELD + 1) << FIELD_BITS  # codes of topics and keyphras
 _BLOCK = 1 << BLOCK_BITS
 _LENGTHS = struct.Struct(f"<{_BLOCK}I")
 _BLOCKS_AT_ONCE = 2_000  # bounds the memory of counting to some 30 MB
-MANY = (
-    200_000  # documents; what is known of each document of a smaller collection is read once and remembered
-)
+MANY = 200_000  # documents; of fewer, what is known of each is read once and remembered
 _NAMES_AT_ONCE = 2_000  # above this many tied values, the values of the field are read in order instead
 
 
