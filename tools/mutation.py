@@ -204,7 +204,10 @@ class Covering:
 def measure(file: Path) -> None:
     packages = [f"--cov={package}" for package in PACKAGES]
     command = [*PYTEST, "-n", "2", "--dist", "loadgroup", *packages, "--cov-context=test", "--cov-report="]
-    asked = {"COVERAGE_FILE": str(file), "REQUIRE_SERVICES": "1"}  # without it the live tests would be left out
+    asked = {
+        "COVERAGE_FILE": str(file),
+        "REQUIRE_SERVICES": "1",
+    }  # without it the live tests would be left out
     subprocess.run(command, cwd=ROOT, env={**os.environ, **asked}, check=True)
 
 

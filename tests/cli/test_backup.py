@@ -29,6 +29,15 @@ def test_doctor_finds_and_repairs_damaged_vectors(run, home, indexed):
     assert checks(run, home, "--deep")[1]["integrity"]["found"] == "all rows are what was written"
 
 
+def test_doctor_is_content_once_it_has_repaired_a_removed_file(run, home, indexed):
+    shutil.copytree(indexed, home)
+    (home / "collections" / "main" / "documents-1.f16").unlink()
+    assert checks(run, home)[0] == 1
+    code, found = checks(run, home, "--repair")
+    assert code == 0
+    assert found["engine"]["state"] == "OK"
+
+
 def test_doctor_names_the_files_of_lost_texts(run, home, write, corpus, tmp_path):
     source = write(tmp_path / "docs.jsonl", corpus())
     run("index", source, "--topics", "3", home=home)

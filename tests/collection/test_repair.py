@@ -150,6 +150,14 @@ def test_documents_without_their_mined_rows_are_mined_again(home, before):
         assert state(collection)[0] == before[0]
 
 
+def test_documents_whose_mentions_outlived_their_mined_rows_are_mined_again(home, before):
+    change(home, "DELETE FROM mined WHERE doc <= 5")
+    assert repaired_of(home).mined == 5
+    assert is_sound(home)
+    with opened(home) as collection:
+        assert state(collection) == before
+
+
 def test_documents_that_the_catalog_lacks_are_added_to_it(home, before):
     with opened(home) as collection:
         collection.catalog.forget(collection.name, ["d05", "d06"])

@@ -120,10 +120,11 @@ def _of_collection(
         return
     with opened as collection:
         yield from checks.generations(app, collection, remove=remove_unfinished)
+        if repair:  # the checks below then say what is left
+            yield from checks.repaired(app, collection)
         yield from checks.engine(collection)
-        yield from (
-            checks.repaired(app, collection) if repair else checks.integrity(app, collection, deep=deep)
-        )
+        if not repair:
+            yield from checks.integrity(app, collection, deep=deep)
         yield from checks.counts(app, collection)
         yield from checks.runs(app, collection)
         yield from checks.letters(app, collection)

@@ -192,10 +192,10 @@ def refine(connection: sqlite3.Connection, rows: Sequence[Refinement]) -> list[R
 
 def forget(connection: sqlite3.Connection, docs: Collection[int]) -> None:
     """Remove the mined data of documents except their codes. Their vectors become dead rows."""
-    mined = _already(connection, docs)
-    phrase_rows.remove_mentions(connection, mined)
+    there = [(doc,) for doc in {*_already(connection, docs), *phrase_rows.with_mentions(connection, docs)}]
+    phrase_rows.remove_mentions(connection, [doc for (doc,) in there])
     for table in ("mined", "keyphrases"):
-        connection.executemany(f"DELETE FROM {table} WHERE doc = ?", [(doc,) for doc in mined])
+        connection.executemany(f"DELETE FROM {table} WHERE doc = ?", there)
 
 
 def _already(connection: sqlite3.Connection, docs: Iterable[int]) -> list[int]:

@@ -258,6 +258,18 @@ def insert_mentions(connection: sqlite3.Connection, rows: Mapping[int, Sequence[
     connection.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", mentions)
 
 
+def with_mentions(connection: sqlite3.Connection, docs: Iterable[int]) -> list[int]:
+    """Return which of these documents have mentions, with or without a row in `mined`."""
+    numbers = f"BETWEEN value << {MENTION_BITS} AND value << {MENTION_BITS} | {MAX_MENTIONS}"
+    rows = connection.execute(
+        "SELECT value FROM json_each(?) WHERE "
+        f"EXISTS (SELECT 1 FROM mentions WHERE mention {numbers}) OR "
+        f"EXISTS (SELECT 1 FROM sentences WHERE sentence {numbers})",
+        (json_array(docs),),
+    )
+    return [doc for (doc,) in rows]
+
+
 def remove_mentions(connection: sqlite3.Connection, docs: Sequence[int]) -> None:
     ranges = [_range(doc) for doc in docs]
     connection.executemany(
