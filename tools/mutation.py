@@ -3,10 +3,11 @@
     python -m tools.mutation --mutants 300 --seed 1 --log build/mutation.jsonl
 
 The first run measures which test runs which line (`build/mutation.coverage`, a run of all tests; remove the file to
-measure again). Each mutant then gets the tests that cover its line: the fast ones first, then the slow and the live ones.
+measure again). Each mutant then gets the tests that cover its line, at most so many as `STAGES` says: the fast ones
+first, then the slow and the live ones.
 Every twentieth mutant is preceded by a control, the same tests on unchanged code: a control that fails says that these
 tests fail for another reason. What the log holds already is not tried again, so an interrupted run can be continued.
-Servers that tests may share are named as for the tests (INDEXER_TEST_ELASTICSEARCH_9 and others).
+Servers that are not named as for the tests (INDEXER_TEST_ELASTICSEARCH_9 and others) are started once for all mutants.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import sys
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ from coverage import CoverageData
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("indexer", "mappings", "models", "trainer", "workers")
 CONTROL_EVERY = 20
-STAGES = {"fast": ("not slow and not live", 600), "slow": ("slow or live", 1800)}  # marks, seconds
+# Marks, seconds, and the most tests: those that know the place best are kept, so the score can only be too low.
+STAGES = {"fast": ("not slow and not live", 600, 500), "slow": ("slow or live", 1800, 60)}
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 NO_TESTS = 5  # exit code of pytest: the marks left none
 GROUP = re.compile(r"@[\w-]+$")  # that pytest-xdist adds to the name of a test
@@ -90,6 +92,7 @@ def main() -> None:
     drawn = random.Random(arguments.seed).sample(places, min(arguments.mutants, len(places)))
     print(f"{len(drawn)} of {len(places)} places", flush=True)
     tried = Tried(arguments.log)
+    name_servers()
     with Copies(arguments.processes) as copies:
 
         def judge(number: int, mutant: Mutant) -> None:
@@ -97,12 +100,24 @@ def main() -> None:
             if number % CONTROL_EVERY == 0 and not tried.has(mutant):
                 tried.control(mutant, copies.verdict(None, tests))
             if not tried.has(mutant):
-                tried.add(mutant, copies.verdict(mutant, tests), len(tests))
+                tried.add(mutant, copies.verdict(mutant, tests), sum(map(len, tests.values())))
 
         with ThreadPoolExecutor(arguments.processes) as threads:
             for future in [threads.submit(judge, *each) for each in enumerate(drawn)]:
                 future.result()
         tried.show(drawn)
+
+
+def name_servers() -> None:
+    """Start what the tests of every mutant would start anew; it ends with this process."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from services.distribution import VERSIONS
+    from services.elastic import elasticsearch
+    from services.postgres import postgres
+    from services.redis import redis
+
+    os.environ.update({version.variable: elasticsearch(name) for name, version in VERSIONS.items()})
+    os.environ.update(INDEXER_TEST_POSTGRES=postgres(), INDEXER_TEST_REDIS=redis())
 
 
 def sources() -> list[str]:
@@ -184,18 +199,22 @@ class Covering:
             measure(file)
         self._data = CoverageData(str(file))
         self._data.read()
-        self._there = collected()
+        self._there = {stage: collected(marks) for stage, (marks, _, _) in STAGES.items()}
 
-    def of(self, mutant: Mutant) -> list[str]:
-        """Test identifiers, those in the fewest tests of a file first: they know the place best."""
+    def of(self, mutant: Mutant) -> dict[str, list[str]]:
+        """Test identifiers of each stage, those in the fewest tests of a file first: they know the place best."""
         by_line = self._data.contexts_by_lineno(self._measured(mutant.path))
         lines = range(mutant.first, mutant.last + 1)
         tests = {test for line in lines for test in tests_in(by_line.get(line, []))}
         # What runs at import, or in another process, has no test of its own.
         tests = tests or {test for contexts in by_line.values() for test in tests_in(contexts)}
-        tests &= self._there  # pytest fails for a name that it does not know, and that would look like a kill
         files = Counter(test.split("::")[0] for test in tests)
-        return sorted(tests, key=lambda test: (files[test.split("::")[0]], test))
+        best = sorted(tests, key=lambda test: (files[test.split("::")[0]], test))
+        # pytest fails for a name that it does not know, and that would look like a kill
+        return {
+            stage: [test for test in best if test in self._there[stage]][:most]
+            for stage, (_, _, most) in STAGES.items()
+        }
 
     def _measured(self, path: str) -> str:
         return next((file for file in self._data.measured_files() if file.endswith(f"/{path}")), path)
@@ -211,9 +230,14 @@ def measure(file: Path) -> None:
     subprocess.run(command, cwd=ROOT, env={**os.environ, **asked}, check=True)
 
 
-def collected() -> set[str]:
-    """The names of all tests, and of their files."""
-    command = [*PYTEST, "--collect-only"]  # quiet already, by pyproject.toml: more would list files only
+def collected(marks: str) -> set[str]:
+    """The names of all tests with these marks, and of their files."""
+    command = [
+        *PYTEST,
+        "--collect-only",
+        "-m",
+        marks,
+    ]  # quiet already, by pyproject.toml: more would list files only
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     tests = {GROUP.sub("", line) for line in listed.stdout.splitlines() if "::" in line}
     return tests | {test.split("::")[0] for test in tests}
@@ -244,7 +268,7 @@ class Copies:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def verdict(self, mutant: Mutant | None, tests: Sequence[str]) -> str:
+    def verdict(self, mutant: Mutant | None, tests: Mapping[str, Sequence[str]]) -> str:
         """`killed fast`, `killed slow` (or `timeout …`), or `survived`."""
         tree = self._free.get()
         try:
@@ -276,11 +300,13 @@ def changed_file(tree: Path, mutant: Mutant | None) -> Iterator[None]:
         path.write_bytes(code)
 
 
-def tested(tree: Path, tests: Sequence[str]) -> str:
-    if not tests:  # pytest would run all
+def tested(tree: Path, tests: Mapping[str, Sequence[str]]) -> str:
+    if not any(tests.values()):
         return "no tests"
-    for stage, (marks, seconds) in STAGES.items():
-        command = [*PYTEST, "-x", "-m", marks, *tests]
+    for stage, (marks, seconds, _) in STAGES.items():
+        if not tests[stage]:  # pytest would run all
+            continue
+        command = [*PYTEST, "-x", "-m", marks, *tests[stage]]
         env = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             done = subprocess.run(
