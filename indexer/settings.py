@@ -247,6 +247,9 @@ class Settings(BaseSettings):
         ge=0,
         le=100,
     )
+    synonyms: str = _setting(
+        "", "File of synonyms that words of a query are searched with, in the format of Solr.", "name a file"
+    )
     max_document_bytes: int = _setting(
         10_000_000,
         "Longest text of one document, in bytes; longer ones go to the dead letters.",

@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def name_servers() -> None:
-    """Start what the tests of every mutant would start anew; it ends with this process."""
+    """Start what the tests of every mutant would start again; it ends with this process."""
     sys.path.insert(0, str(ROOT / "tests"))
     from services.distribution import VERSIONS
     from services.elastic import elasticsearch

@@ -58,13 +58,14 @@ MAX_FRAGMENTS = 2
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write the documents of all pages to a file: .csv, .jsonl or .parquet.")  # fmt: skip
 @click.option("--verbatim", is_flag=True,
-              help="Search words that no document has as they are, not as the nearest words.")  # fmt: skip
+              help="Search the words as they are, without corrections and synonyms.")  # fmt: skip
 @click.option("--diverse", is_flag=True,
               help="List documents that say something else before those that say the same again.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Explain each hit.")
-@json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, corrections, "
-         "close (false: none of the nearest is close in meaning), page, limit, hits (each with topics, keyphrases, "
-         "fragments, passage, found_by, and near with --why), facets, facets_over. "
+@json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, diverse, "
+         "corrections, synonyms, close (false: none of the nearest is close in meaning), page, limit, hits (each with "
+         "topics, keyphrases, fragments, passage, found_by, and near with --why), facets, facets_over; with --all a list "
+         "of hits. "
          "Scores are rounded: by words BM25, by meaning a cosine, by both a weighted mean of cosine and relative BM25. "
          "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
@@ -88,6 +89,9 @@ def search(
     QUERY is words, "exact phrases", begin* for a prefix and -word to exclude; in capitals, NOT excludes the next word,
     and OR between all words makes any of them enough (put the whole in single quotes for the shell). Without a QUERY,
     all documents that pass the filters are listed.
+
+    Terms with | between them are alternatives (in quotes for the shell): 'car|"motor vehicle" tax'. A file of synonyms
+    (INDEXER_SYNONYMS) adds such alternatives to every query, and the output says which.
 
     Up to three words must all be in a document. Of four or more, any of them is enough, and documents with more and
     rarer ones come first; +word and "exact phrases" stay required, and AND between words requires all.

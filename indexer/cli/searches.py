@@ -11,7 +11,7 @@ import click
 from indexer.cli.app import App, Group, json_option, pass_app
 from indexer.cli.options import filter_options
 from indexer.cli.output import say, show_result, table
-from indexer.export.formatting import clean, count, moment
+from indexer.export.formatting import clean, corrections, count, moment
 
 if TYPE_CHECKING:
     from indexer.catalog import SavedSearch
@@ -77,10 +77,12 @@ def add(
     path = str(file.absolute()) if file else ""
     wanted = Wanted(" ".join(query), mode, conditions, path, webhook, program)
     with app.collection() as collection:
-        total = collection.add_saved_search(name, wanted)
-    now = "" if mode == "meaning" else f"It finds {count(total, 'document')} by words now. "
-    text = f"Saved '{clean(name)}'. {now}New hits are delivered after each run."
-    show_result({"name": name, "total": total}, text, as_json=as_json)
+        found = collection.add_saved_search(name, wanted)
+    said = [f"Saved '{clean(name)}'.", *map(clean, corrections(found))]
+    if mode != "meaning":
+        said.append(f"It finds {count(found.total, 'document')} by words now.")
+    text = " ".join([*said, "New hits are delivered after each run."])
+    show_result({"name": name, "total": found.total}, text, as_json=as_json)
 
 
 @searches.command("list")

@@ -29,6 +29,7 @@ from indexer.search.related import near_topics, similar_documents
 from indexer.search.results import Facet, Hit, Mode, SearchResults
 from indexer.search.search import scan, search
 from indexer.search.spelling import Spelled, spelled
+from indexer.search.synonyms import synonyms_of
 from indexer.search.timeline import Timeline, check_dates, timeline, whole_periods
 from indexer.search.trends import Trends, topic_trends
 from indexer.topics.explain import Why, explain
@@ -63,7 +64,8 @@ class QueryMethods(OpenCollection):
         """Find documents by words, by meaning, or both; see `indexer.search.search.search`.
 
         Args:
-            verbatim: Search words that no document has as they are; otherwise the nearest words are searched.
+            verbatim: Search the words as they are; otherwise those that no document has are searched as the nearest ones,
+                and others with the user's own synonyms.
         """
         self.check_filters(filters, facets)
         encoder = None if mode == "words" or not query.strip() else self.encoder
@@ -85,12 +87,18 @@ class QueryMethods(OpenCollection):
                 chance=self._cosine_by_chance,
             )
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
-        return replace(results, query=query, corrections=asked.corrections)
+        return replace(results, query=query, corrections=asked.corrections, synonyms=asked.synonyms)
 
     def _spelled(self, query: str, verbatim: bool) -> Spelled:
+        """The query with corrections and synonyms, unless it is to be searched as typed."""
         from models.words import english_words
 
-        return Spelled(query) if verbatim else spelled(self.engine, query, english_words)
+        if verbatim:
+            return Spelled(query)
+        own = synonyms_of(self.settings.synonyms)
+        asked = spelled(self.engine, query, lambda: own.words | english_words())
+        text, used = own.applied(asked.query)
+        return replace(asked, query=text, synonyms=used)
 
     def _cosine_by_chance(self) -> float:
         """See `indexer.search.closeness`; worked out once for each encoder."""

@@ -8,13 +8,14 @@ from indexer.catalog import SavedSearch
 from indexer.collection.queries import QueryMethods
 from indexer.export import saved_searches
 from indexer.export.saved_searches import Checked, Wanted
+from indexer.search.results import SearchResults
 
 
 class SavedSearchMethods(QueryMethods):
     """A collection with searches that are repeated after each run."""
 
-    def add_saved_search(self, name: str, wanted: Wanted) -> int:
-        """Save a search, and return how many documents it finds now: they are not new to it.
+    def add_saved_search(self, name: str, wanted: Wanted) -> SearchResults:
+        """Save a search, and return what it finds now, which is not new to it: the first hit, and how many there are.
 
         Raises:
             QueryError: The name is taken or no name, or the search cannot be read.

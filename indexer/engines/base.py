@@ -52,12 +52,22 @@ class Filter:
 
 @dataclass(frozen=True)
 class Clause:
-    """One term of a word query."""
+    """One term of a word query.
+
+    `alternatives`: a document with one of them matches too, and counts as what it matches best. What their `negated`,
+    `required` and `alternatives` are makes no difference.
+    """
 
     text: str
     kind: Literal["word", "phrase", "prefix"] = "word"
     negated: bool = False
     required: bool = False
+    alternatives: tuple[Clause, ...] = ()
+
+    @property
+    def terms(self) -> tuple[Clause, ...]:
+        """The clause and its alternatives."""
+        return (self, *self.alternatives)
 
 
 @dataclass(frozen=True)

@@ -110,11 +110,15 @@ def moment(at: datetime | None) -> str:
 
 
 def found(results: SearchResults, there: str = "under the filters") -> str:
-    """What a search has found, and by what: the heading of its hits.
+    """What a search has found, by what, and in which order: the heading of its hits.
 
     Args:
         there: Where was looked, if there are filters: the nearest are those of what they let through, and not of all.
     """
+    return _found(results, there) + ("; those that say something else come first" if results.diverse else "")
+
+
+def _found(results: SearchResults, there: str) -> str:
     number = count(results.total, "document")
     wanted = [clause for clause in results.clauses if not clause.negated]
     if not wanted:
@@ -141,9 +145,13 @@ def found(results: SearchResults, there: str = "under the filters") -> str:
 
 
 def corrections(results: SearchResults) -> Iterator[str]:
-    """A sentence for each word that was corrected."""
+    """A sentence for each word that was not searched as it was typed, or not alone."""
     for typed, near in results.corrections.items():
         yield f"No document has '{typed}'; '{near}' was searched instead."
+    for typed, searched in results.synonyms.items():
+        others = ", ".join(f"'{term}'" for term in searched if term.lower() != typed.lower())
+        stays = any(term.lower() == typed.lower() for term in searched)
+        yield f"'{typed}' was searched {'with its synonyms' if stays else 'as'} {others}."
 
 
 def _named(clauses: Sequence[Clause]) -> str:

@@ -83,8 +83,8 @@ class Searched(Protocol):
     def check_filters(self, filters: Sequence[Filter]) -> None: ...
 
 
-def add(collection: Searched, name: str, wanted: Wanted) -> int:
-    """Save a search, and return how many documents it finds now.
+def add(collection: Searched, name: str, wanted: Wanted) -> SearchResults:
+    """Save a search, and return what it finds now: the first hit, and how many there are.
 
     Raises:
         QueryError: The name is empty, too long or taken, the search cannot be read, or hits cannot go there.
@@ -101,9 +101,9 @@ def add(collection: Searched, name: str, wanted: Wanted) -> int:
         )
     if wanted.file:
         _check_writable(wanted.file)
-    total = _searched(collection, wanted, 1).total
+    found = _searched(collection, wanted, 1)
     collection.catalog.add_saved_search(collection.name, name, asdict(wanted))
-    return total
+    return found
 
 
 def check(collection: Searched, names: Ids[str] | None = None) -> Checked:

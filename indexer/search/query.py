@@ -22,7 +22,9 @@ PROSE_WORDS = 8  # from so many on, it is a text, and what it quotes need not be
 # Words that carry no meaning of their own: never required, unless the query has nothing else.
 STOP_WORDS = english("query_words")
 FUNCTION_WORDS = STOP_WORDS | english("function_words")  # left out of a query of many words
-_PIECE = re.compile(r'(?P<sign>[-+]?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
+_TERM = r'"[^"]*"?|[^\s"|]+'
+_PIECE = re.compile(rf"(?P<sign>[-+]?)(?P<terms>(?:{_TERM})(?:\|(?:{_TERM}))*)")
+_TERMS = re.compile(_TERM)
 _AND = re.compile(r"(?<=\s)AND(?=\s)")
 _WORD = re.compile(r"\w+")
 _FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P<value>.*)$", re.DOTALL)
@@ -30,6 +32,8 @@ _FILTER = re.compile(r"^(?P<field>[\w.\-]+)\s*(?P<operator>!=|<=|>=|=|<|>)\s*(?P
 
 def parse_words(query: str) -> WordQuery:
     """Read a word query: words, "exact phrases", prefix*, and -word to exclude; in capitals AND, OR and NOT.
+
+    Terms with | between them and no space are alternatives, such as car|"motor vehicle".
 
     Stop words are not required, unless there is nothing else. Of four words or more none is required, but those with a
     plus sign and, among fewer than eight words, "exact phrases"; AND between them requires all.
@@ -48,22 +52,31 @@ def parse_words(query: str) -> WordQuery:
             f"The query {query!r} has no letter or digit.",
             hint="Words are found by their letters and digits; an empty query lists all documents.",
         )
-    pieces = [piece for piece in _typed(query) if piece is None or any(c.isalnum() for c in piece.text)]
+    pieces = [piece for piece in _typed(query) if piece is None or _has_word(piece.text)]
     clauses = [piece for piece in pieces if piece is not None]
-    if sum(clause.kind == "prefix" for clause in clauses) > MAX_PREFIXES:
+    if sum(term.kind == "prefix" for clause in clauses for term in clause.terms) > MAX_PREFIXES:
         raise QueryError(f"More than {MAX_PREFIXES} words of the query end in *.")
     alternatives = _are_alternatives(pieces)
     number = sum(map(_is_plain, clauses))
     if number >= MANY_WORDS and not alternatives and not _AND.search(query):
         return WordQuery(tuple(_of_many(clauses, prose=number >= PROSE_WORDS)), require_all=False)
-    telling = [c for c in clauses if c.kind != "word" or c.negated or c.text.lower() not in STOP_WORDS]
+    telling = [c for c in clauses if c.negated or any(map(_is_telling, c.terms))]
     if any(not clause.negated for clause in telling):
         clauses = telling
     return WordQuery(tuple(clauses), require_all=not alternatives)
 
 
+def _has_word(text: str) -> bool:
+    return any(character.isalnum() for character in text)
+
+
+def _is_telling(term: Clause) -> bool:
+    return term.kind != "word" or term.text.lower() not in STOP_WORDS
+
+
 def _is_plain(clause: Clause) -> bool:
-    return clause.kind == "word" and not clause.negated and not clause.required
+    is_word = clause.kind == "word" or bool(clause.alternatives)
+    return is_word and not clause.negated and not clause.required
 
 
 def _of_many(clauses: Sequence[Clause], *, prose: bool) -> Iterator[Clause]:
@@ -71,7 +84,9 @@ def _of_many(clauses: Sequence[Clause], *, prose: bool) -> Iterator[Clause]:
     texts = []
     for clause in clauses:
         quoted = clause.kind == "phrase" and not clause.negated
-        if _is_plain(clause) or (quoted and prose and not clause.required):
+        if clause.alternatives:
+            yield clause
+        elif _is_plain(clause) or (quoted and prose and not clause.required):
             texts.append(clause.text)
         else:
             yield replace(clause, required=clause.required or quoted)
@@ -97,12 +112,17 @@ def _typed(query: str) -> Iterator[Clause | None]:
 
 def _clause(found: re.Match[str], negated: bool) -> Clause:
     required = found["sign"] == "+" and not negated
-    if found["phrase"] is not None:
-        return Clause(found["phrase"].strip(), "phrase", negated, required)
-    word = found["word"]
-    if len(word) > 1 and word.endswith("*"):
-        return Clause(word.rstrip("*"), "prefix", negated, required)
-    return Clause(word, "word", negated, required)
+    terms = list(map(_term, _TERMS.findall(found["terms"])))
+    first, *others = [term for term in terms if _has_word(term.text)] or terms
+    return replace(first, negated=negated, required=required, alternatives=tuple(others))
+
+
+def _term(text: str) -> Clause:
+    if text.startswith('"'):
+        return Clause(text.strip('"').strip(), "phrase")
+    if len(text) > 1 and text.endswith("*"):
+        return Clause(text.rstrip("*"), "prefix")
+    return Clause(text)
 
 
 def _are_alternatives(pieces: Sequence[Clause | None]) -> bool:
@@ -159,7 +179,7 @@ def _value(text: str) -> MetaValue:
 
 
 def without_syntax(query: str) -> str:
-    """The query as a text to encode: without quotes, stars, operators and excluded words."""
+    """The query as a text to encode: without quotes, stars, operators and excluded words, of alternatives the first."""
     kept = " ".join(piece.text for piece in _typed(query) if piece is not None and not piece.negated)
     return kept.replace("*", " ").strip()
 

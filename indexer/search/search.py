@@ -110,7 +110,8 @@ def search(
     )
     answer, words, counted, relaxed = _answered(engine, asked, request)
     found, listed = _listed(answer, asked)
-    if diverse and any(score for _, score, _ in found):
+    diverse = diverse and any(score for _, score, _ in found)
+    if diverse:
         found = _diversified(engine, found)
     page = found[offset:last]
     ids = [id_ for id_, _, _ in page]
@@ -148,7 +149,9 @@ def search(
         counted=counted,
         labels=labels,
         by_meaning=asked.vector is not None,
+        diverse=diverse,
         corrections={},
+        synonyms={},
         close=close,
     )
 

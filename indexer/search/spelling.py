@@ -19,10 +19,12 @@ class Spelled:
 
     Attributes:
         corrections: Word as it was typed ► word that is searched.
+        synonyms: Term as it was typed ► what is searched for it, the term itself where it still is.
     """
 
     query: str
     corrections: Mapping[str, str] = field(default_factory=dict)
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def spelled(engine: Engine, query: str, known: Callable[[], Collection[str]] = frozenset) -> Spelled:
@@ -34,9 +36,8 @@ def spelled(engine: Engine, query: str, known: Callable[[], Collection[str]] = f
     Raises:
         QueryError: It cannot be read.
     """
-    words = [
-        clause.text for clause in parse_words(query).clauses if clause.kind == "word" and not clause.negated
-    ]
+    wanted = [clause for clause in parse_words(query).clauses if not clause.negated]
+    words = [term.text for clause in wanted for term in clause.terms if term.kind == "word"]
     corrections = engine.spellings(words) if words else {}
     corrections = {
         word: near for word, near in corrections.items() if not word.isupper() and word.lower() not in known()

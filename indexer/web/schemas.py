@@ -152,11 +152,17 @@ class SearchPage(BaseModel):
     )
     has_more: bool = Field(description="Whether there is another page: ask for it with a larger `offset`.")
     relaxed: bool = Field(description="No document has all the words, so any of them was enough.")
+    diverse: bool = Field(
+        description="Documents that say something else come before those that say the same again."
+    )
     close: bool = Field(
         description="False: only the nearest in meaning are listed, and none of them is close to the query."
     )
     corrections: dict[str, str] = Field(
         description="Words as typed that no document has, each with the word that was searched instead."
+    )
+    synonyms: dict[str, list[str]] = Field(
+        description="Words as typed that have synonyms (setting `synonyms`), each with what was searched for it."
     )
     offset: int
     limit: int

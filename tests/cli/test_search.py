@@ -30,8 +30,8 @@ def test_search_shows_hits_and_facets(read):
 def test_search_as_json(read):
     answer = found(read("search", "robot", "arm", "--json", "--limit", "2"))
     assert set(answer) == {
-        "query", "mode", "total", "listed", "has_more", "relaxed", "corrections", "close", "page", "limit", "hits",
-        "facets", "facets_over",
+        "query", "mode", "total", "listed", "has_more", "relaxed", "diverse", "corrections",
+        "synonyms", "close", "page", "limit", "hits", "facets", "facets_over",
     }  # fmt: skip
     first = answer["hits"][0]
     assert set(first) == {
@@ -103,6 +103,29 @@ def test_when_no_document_has_all_words_it_is_said(read):
     result = read("search", "robot xyzzy", "--mode", "words")
     assert "with any of the words; none has all of them" in result.stdout
     assert found(read("search", "robot xyzzy", "--json"))["relaxed"] is True
+
+
+def test_words_are_searched_with_synonyms_of_ones_own_and_the_output_says_so(read, monkeypatch, tmp_path):
+    file = tmp_path / "synonyms.txt"
+    file.write_text("manipulator, robot arm\nautomaton => robot\n", "utf-8")
+    monkeypatch.setenv("INDEXER_SYNONYMS", str(file))
+    shown = read("search", "manipulator", "--mode", "words").stdout
+    assert shown.startswith("'manipulator' was searched with its synonyms 'robot arm'.")
+    assert "[[robot arm]]" in shown
+    arms = found(read("search", '"robot arm"', "--mode", "words", "--json"))
+    either = found(read("search", "manipulator", "--mode", "words", "--json"))
+    assert (either["total"], either["synonyms"]) == (arms["total"], {"manipulator": ["manipulator", "robot arm"]})
+    assert read("search", "automaton").stdout.startswith("'automaton' was searched as 'robot'.")
+    assert found(read("search", "manipulator", "--verbatim", "--mode", "words", "--json"))["total"] == 0
+    file.write_text("lonely\n", "utf-8")
+    result = read("search", "robot")
+    assert (result.exit_code, result.stderr.startswith(f"Error: {file}, line 1: 'lonely'")) == (2, True)
+
+
+def test_a_diverse_list_says_that_it_is_one(read):
+    assert "; those that say something else come first" in read("search", "robot arm", "--diverse").stdout
+    assert found(read("search", "robot arm", "--diverse", "--json"))["diverse"] is True
+    assert found(read("search", "--diverse", "--json"))["diverse"] is False  # nothing ranks a list of all
 
 
 def test_or_between_the_words_and_what_cannot_be_read(read):

@@ -41,7 +41,7 @@ def delivered(file):
 
 def test_new_and_changed_documents_are_delivered_once_and_old_ones_never(collection, tmp_path):
     file = tmp_path / "new.jsonl"
-    assert collection.add_saved_search("wind", Wanted("solar wind", "words", file=str(file))) == 1
+    assert collection.add_saved_search("wind", Wanted("solar wind", "words", file=str(file))).total == 1
     put(collection, tmp_path, "a", "b")
     assert delivered(file) == []
     report = put(collection, tmp_path, "a", "b", "c")

@@ -36,6 +36,11 @@ from indexer.search.search import scan, search
         ),
         (WordQuery((Clause("pump", negated=True), Clause("tax", negated=True))), {"c", "d", "f"}),
         (WordQuery((Clause("pump", required=True), Clause("solar"), Clause("nowhere")), False), {"a", "b"}),
+        (WordQuery((Clause("solar", alternatives=(Clause("water"),)),)), {"b", "d"}),
+        (WordQuery((Clause("pump"), Clause("solar", alternatives=(Clause("winter"),)))), {"a"}),
+        (WordQuery((Clause("tax", alternatives=(Clause("heat pump", "phrase"),)),)), {"a", "e"}),
+        (WordQuery((Clause("heat"), Clause("tax", negated=True, alternatives=(Clause("winter"),)))), {"b"}),
+        (WordQuery((Clause("!!", alternatives=(Clause("water"),)),)), {"b"}),
         (words("RUN"), {"a", "d"}),  # runs, running
         (words("naive", "cafe"), {"e"}),
         (words("recht"), {"c"}),  # in the title
@@ -78,6 +83,22 @@ def test_the_title_weighs_more(engine):
         ]
     )
     assert engine.search(SearchRequest(words=words("pump"))).words.ids == ("title", "text")
+
+
+def test_a_document_counts_as_the_alternative_that_it_matches_best(engine):
+    engine.store(
+        [document("both", "pump valve"), document("one", "pump tube"), document("none", "tube tube")]
+    )
+    either = WordQuery((Clause("pump", alternatives=(Clause("valve"),)),))
+    scores = {
+        text: dict(zip(ranking.ids, ranking.scores, strict=True))
+        for text, query in {"either": either, "pump": words("pump"), "valve": words("valve")}.items()
+        for ranking in [engine.search(SearchRequest(words=query)).words]
+    }
+    assert scores["either"] == pytest.approx({"both": scores["valve"]["both"], "one": scores["pump"]["one"]})
+    assert scores["valve"]["both"] > scores["pump"]["both"]
+    pieces = engine.hits(either, ["both"])[1]["both"]
+    assert [marked(piece) for piece in pieces] == [["pump", "valve"]]
 
 
 def test_a_title_alone_does_not_outrank_a_text_about_it(engine):

@@ -58,6 +58,29 @@ def test_parse_words_reads_words_phrases_prefixes_and_exclusions():
     )
 
 
+def test_terms_with_a_bar_between_them_are_alternatives():
+    either = Clause("car", alternatives=(Clause("motor vehicle", "phrase"), Clause("truck", "prefix")))
+    assert parse_words('car|"motor vehicle"|truck* tax').clauses == (either, Clause("tax"))
+    assert parse_words('"motor vehicle"|car').clauses == (
+        Clause("motor vehicle", "phrase", alternatives=(Clause("car"),)),
+    )
+    assert parse_words("+car|bus").clauses == (Clause("car", required=True, alternatives=(Clause("bus"),)),)
+    assert parse_words("tax -car|bus").clauses[1] == Clause(
+        "car", negated=True, alternatives=(Clause("bus"),)
+    )
+    assert parse_words("|car| | bus").clauses == (Clause("car"), Clause("bus"))
+    assert parse_words("!!|car|--").clauses == (Clause("car"),)
+
+
+def test_alternatives_count_as_one_word_of_many():
+    read = parse_words("effects of solar|lunar wind")
+    assert (read.require_all, [clause.text for clause in read.clauses]) == (
+        False,
+        ["solar", "effects", "wind"],
+    )
+    assert parse_words("of|the wind").clauses == (Clause("wind"),)
+
+
 def test_stop_words_are_not_required_unless_there_is_nothing_else():
     assert [c.text for c in parse_words("the law of tax").clauses] == ["law", "tax"]
     assert [c.text for c in parse_words("to be").clauses] == ["to", "be"]

@@ -28,8 +28,8 @@ def of_words(query: WordQuery) -> tuple[Query, bool]:
     excluded = _excluded(query)
     if not wanted:
         return ({"bool": {"must_not": excluded}} if excluded else NOTHING), False
-    must = [_scored(c, query.absent) for c in wanted if query.require_all or c.required]
-    should = [_scored(c, query.absent) for c in wanted if not query.require_all and not c.required]
+    must = [_best(c, query.absent) for c in wanted if query.require_all or c.required]
+    should = [_best(c, query.absent) for c in wanted if not query.require_all and not c.required]
     parts: Query = {"must": must} if must else {}
     if should:
         parts |= {"should": should, "minimum_should_match": 0 if must else 1}
@@ -43,23 +43,33 @@ def without(query: WordQuery | None) -> list[Query]:
 
 
 def _excluded(query: WordQuery) -> list[Query]:
-    return [_clause(clause) for clause in query.clauses if clause.negated and has_words(clause.text)]
+    return [_term(term) for clause in query.clauses if clause.negated for term in _usable(clause)]
 
 
 def marked_clauses(query: WordQuery) -> list[Query]:
-    """Return one query per clause that is not negated and has a letter or digit: what to mark in the texts."""
-    return [_clause(clause, query.absent) for clause in _wanted(query)]
+    """Return one query per term that is not negated and has a letter or digit: what to mark in the texts."""
+    return [_term(term, query.absent) for clause in _wanted(query) for term in _usable(clause)]
 
 
 def _wanted(query: WordQuery) -> list[Clause]:
-    return [clause for clause in query.clauses if not clause.negated and has_words(clause.text)]
+    return [clause for clause in query.clauses if not clause.negated and _usable(clause)]
 
 
-def _scored(clause: Clause, absent: float) -> Query:
-    """Translate a clause so that a single word is ranked by BM25F, as in the embedded engine."""
-    if clause.kind != "word" or not clause.text.isalnum() or max(clause.text) >= SEVERAL_WORDS:
-        return _clause(clause, absent)
-    text = bindable(clause.text)
+def _usable(clause: Clause) -> list[Clause]:
+    return [term for term in clause.terms if has_words(term.text)]
+
+
+def _best(clause: Clause, absent: float) -> Query:
+    """Translate a clause: its score is that of the best of its terms."""
+    terms = [_scored(term, absent) for term in _usable(clause)]
+    return terms[0] if len(terms) == 1 else {"dis_max": {"queries": terms}}
+
+
+def _scored(term: Clause, absent: float) -> Query:
+    """Translate a term so that a single word is ranked by BM25F, as in the embedded engine."""
+    if term.kind != "word" or not term.text.isalnum() or max(term.text) >= SEVERAL_WORDS:
+        return _term(term, absent)
+    text = bindable(term.text)
     in_text = {"combined_fields": {"query": text, "fields": FIELDS}}
     if not absent:
         return in_text
@@ -69,19 +79,19 @@ def _scored(clause: Clause, absent: float) -> Query:
     return {"bool": {"should": [in_text, predicted], "minimum_should_match": 1}}
 
 
-def _clause(clause: Clause, absent: float = 0.0) -> Query:
-    """Translate a clause. A word is a phrase query: the analyzer may find several tokens in it, which must be adjacent.
+def _term(term: Clause, absent: float = 0.0) -> Query:
+    """Translate a term. A word is a phrase query: the analyzer may find several tokens in it, which must be adjacent.
 
     Args:
         absent: Weight of absent keyphrases; 0 excludes them.
     """
     parts: Query = {
-        "query": bindable(clause.text),
+        "query": bindable(term.text),
         "type": "phrase",
         "fields": [*FIELDS, *([f"{ABSENT}^{absent}"] if absent else [])],
         "tie_breaker": 1.0,  # the scores of both fields add up
     }
-    if clause.kind == "prefix":
+    if term.kind == "prefix":
         parts |= {"type": "phrase_prefix", "max_expansions": MAX_EXPANSIONS}
     return {"multi_match": parts}
 

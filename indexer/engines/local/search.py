@@ -27,7 +27,7 @@ from indexer.engines.local.facets import Docs, Mask, column
 from indexer.engines.local.schema import TOPIC_FIELD, doc_ids, json_array, select, storable_ids
 from indexer.engines.local.vectors import Slots, Vectors, bad_vector
 from indexer.engines.local.words import Matches, matches, usable, without
-from indexer.engines.values import bindable, restored
+from indexer.engines.values import bindable, has_words, restored
 from indexer.errors import MappingMismatch
 from indexer.records import MentionRow, PhraseRow, Vector
 
@@ -310,7 +310,12 @@ def highlights(
 
 def _any_of(query: WordQuery) -> str:
     """Return what is looked for in the language of FTS5. Every clause is quoted, so that no user input is syntax."""
-    clauses = " OR ".join(_quoted(clause) for clause in usable(query, negated=False))
+    clauses = " OR ".join(
+        _quoted(term)
+        for clause in usable(query, negated=False)
+        for term in clause.terms
+        if has_words(term.text)
+    )
     return f"{{title text}} : ({clauses})" if clauses else ""
 
 

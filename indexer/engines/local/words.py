@@ -61,19 +61,21 @@ def matches(connection: Connection, query: WordQuery | None, mask: Mask | None) 
         return Matches(np.empty(0, np.int64))
     size = _size(connection)
     allowed = np.ones(size, np.bool_) if mask is None else mask[:size].copy()
-    for clause in excluded:
-        allowed[postings(connection, clause).docs] = False
+    for term in _all_terms(excluded):
+        allowed[postings(connection, term).docs] = False
     if query is None or not wanted:
         docs = column(connection.execute("SELECT doc FROM documents"))
         return Matches(docs[allowed[docs]])
-    wanted = [clause for clause in wanted if _terms(connection, clause)]
-    found = [postings(connection, clause, absent=bool(query.absent)) for clause in wanted]
+    wanted = [clause for clause in wanted if any(_words(connection, term) for term in clause.terms)]
+    found = [
+        [postings(connection, term, absent=bool(query.absent)) for term in clause.terms] for clause in wanted
+    ]
     strict = [
         some for clause, some in zip(wanted, found, strict=True) if query.require_all or clause.required
     ]
     met = np.zeros(size, np.int32)
-    for some in strict or found:
-        met[some.docs] += 1
+    for terms in strict or found:
+        met[reduce(np.union1d, [some.docs for some in terms])] += 1
     allowed &= met >= max(1, len(strict))
     docs = np.flatnonzero(allowed)
     return Matches(docs, _scores(connection, found, docs, size, query.absent))
@@ -82,7 +84,15 @@ def matches(connection: Connection, query: WordQuery | None, mask: Mask | None) 
 def usable(query: WordQuery | None, *, negated: bool) -> list[Clause]:
     """Return the clauses that have a letter or digit."""
     clauses = query.clauses if query else ()
-    return [clause for clause in clauses if clause.negated == negated and has_words(clause.text)]
+    return [
+        clause
+        for clause in clauses
+        if clause.negated == negated and any(has_words(term.text) for term in clause.terms)
+    ]
+
+
+def _all_terms(clauses: Sequence[Clause]) -> list[Clause]:
+    return [term for clause in clauses for term in clause.terms]
 
 
 def without(connection: Connection, query: WordQuery | None, mask: Mask | None) -> Mask | None:
@@ -91,15 +101,18 @@ def without(connection: Connection, query: WordQuery | None, mask: Mask | None) 
     if not excluded:
         return mask
     kept = np.ones(_size(connection), np.bool_) if mask is None else mask.copy()
-    for clause in excluded:
-        kept[postings(connection, clause).docs] = False
+    for term in _all_terms(excluded):
+        kept[postings(connection, term).docs] = False
     return kept
 
 
 def _scores(
-    connection: Connection, found: Sequence[Postings], docs: Docs, size: int, absent: float
+    connection: Connection, found: Sequence[Sequence[Postings]], docs: Docs, size: int, absent: float
 ) -> Scores:
-    """Return the BM25F of some documents, ascending. `size`: of an array that has a place for each document."""
+    """Return the BM25F of some documents, ascending; of the terms of a clause, the highest counts.
+
+    `size`: of an array that has a place for each document.
+    """
     if not len(docs):
         return np.empty(0)
     weights = np.array([TITLE_WEIGHT, 1.0, absent])
@@ -107,10 +120,18 @@ def _scores(
     lengths = _lengths(connection, docs if len(docs) <= FEW and size > MANY else None, size)
     norms = K1 * (1 - B + B * lengths / average)
     scores = np.zeros(size)
-    for some in found:
-        rarity = np.log1p((number - len(some.docs) + 0.5) / (len(some.docs) + 0.5))
-        frequencies = some.counts @ weights
-        scores[some.docs] += rarity * frequencies * (K1 + 1) / (frequencies + norms[some.docs])
+    for terms in found:
+        best = np.zeros(size) if len(terms) > 1 else None
+        for some in terms:
+            rarity = np.log1p((number - len(some.docs) + 0.5) / (len(some.docs) + 0.5))
+            frequencies = some.counts @ weights
+            of_term = rarity * frequencies * (K1 + 1) / (frequencies + norms[some.docs])
+            if best is None:
+                scores[some.docs] += of_term
+            else:
+                best[some.docs] = np.maximum(best[some.docs], of_term)
+        if best is not None:
+            scores += best
     return scores[docs]
 
 
@@ -118,11 +139,11 @@ def _scores(
 
 
 def postings(connection: Connection, clause: Clause, *, absent: bool = False) -> Postings:
-    """Return the documents that have a clause in title or text; with `absent` in their absent keyphrases, too.
+    """Return the documents that have a term in title or text; with `absent` in their absent keyphrases, too.
 
     What the tokenizer takes for several words must stand side by side.
     """
-    return _postings(connection, _terms(connection, clause), prefix=clause.kind == "prefix", absent=absent)
+    return _postings(connection, _words(connection, clause), prefix=clause.kind == "prefix", absent=absent)
 
 
 def read_ahead(connection: Connection) -> None:
@@ -164,8 +185,8 @@ def _bytes(found: Postings) -> int:
     return found.docs.nbytes + found.counts.nbytes
 
 
-def _terms(connection: Connection, clause: Clause) -> tuple[str, ...]:
-    """Return the words of a clause; none where SQLite takes all its letters for marks."""
+def _words(connection: Connection, clause: Clause) -> tuple[str, ...]:
+    """Return the words of a term; none where SQLite takes all its letters for marks."""
     return tuple(tokens(connection, bindable(clause.text).replace("\0", " ")))
 
 

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from indexer.collection import Collection
 from indexer.engines.base import Filter, Fragment
-from indexer.export.formatting import clean, ellipses, excerpts, found
+from indexer.export.formatting import clean, corrections, ellipses, excerpts, found
 from indexer.records import Document
 from indexer.search.query import MAX_QUERY, parse_filter
 from indexer.search.results import Facet, Hit, Mode, SearchResults
@@ -180,6 +180,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         called=_called(collection, asked.query.strip()),
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=_capital(found(results, _there(removable))),
+        corrections=list(corrections(results)),
         choices=[_choices(facets[name], asked, labels) for name in fields],
         bars=drawn,
         suggested=_suggested(kinds.date, drawn),
