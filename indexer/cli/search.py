@@ -63,9 +63,9 @@ MAX_FRAGMENTS = 2
               help="List documents that say something else before those that say the same again.")  # fmt: skip
 @click.option("--why", is_flag=True, help="Explain each hit.")
 @json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, diverse, "
-         "corrections, synonyms, close (false: none of the nearest is close in meaning), page, limit, hits (each with "
-         "topics, keyphrases, fragments, passage, found_by, and near with --why), facets, facets_over; with --all a list "
-         "of hits. "
+         "corrections, synonyms, close (false: none of the nearest is close in meaning), also (phrases to search, too), "
+         "page, limit, hits (each with topics, keyphrases, fragments, passage, found_by, and near with --why), "
+         "facets, facets_over; with --all a list of hits. "
          "Scores are rounded: by words BM25, by meaning a cosine, by both a weighted mean of cosine and relative BM25. "
          "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
@@ -129,16 +129,18 @@ def search(
             diverse=diverse, verbatim=verbatim,
         )  # fmt: skip
         reasons = collection.reasons(results) if why else None
+        others = collection.other_phrases(text) if page == 1 and mode != "words" else []
+        also = [serialize.surface(row) for row, _ in others]
         is_empty = not results.hits and not collection.engine.info().documents
     if as_json:
-        print_json({**serialize.results(results, reasons), "page": page, "limit": limit})
+        print_json({**serialize.results(results, reasons), "also": also, "page": page, "limit": limit})
     elif is_empty:
         say(f"The collection '{collection.name}' is empty. Fill it: {app.again('index SOURCE')}")
     elif results.total and not results.hits and page > 1:
         pages = -(-results.total // limit)
         say(f"There is no page {page:,}: {count(results.total, 'document')} fill {pages:,}.")
     else:
-        say(format_results(results, reasons))
+        say(format_results(results, reasons, also))
 
 
 @command()
@@ -172,12 +174,14 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 # -- hits and facets ----------------------------------------------------------------------------------------
 
 
-def format_results(results: SearchResults, reasons: Reasons = None) -> str:
-    """Format hits, then facets."""
+def format_results(results: SearchResults, reasons: Reasons = None, others: Sequence[str] = ()) -> str:
+    """Format hits, then what else could be searched, then facets."""
     first = [*map(clean, corrections(results)), *([] if results.close else ["Nothing is close in meaning."])]
     blocks = ["\n".join(first)] if first else []
     blocks += [_hit(hit, results.labels, reasons) for hit in results.hits]
     blocks.append(found(results))
+    if others:
+        blocks[-1] += f"\n{indented(clean(', '.join(others)), first='also: ')}"
     facets = [facet for facet in results.facets if facet.values]
     if facets:
         blocks[-1] += f"\n\nCounts over {results.facets_over}:"

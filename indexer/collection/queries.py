@@ -23,9 +23,9 @@ from indexer.search.closeness import closeness_file, cosine_by_chance
 from indexer.search.completion import Completion, completions
 from indexer.search.facets import open_facets
 from indexer.search.fields import FieldKinds, field_kinds
-from indexer.search.query import check_number
+from indexer.search.query import check_number, without_syntax
 from indexer.search.reasons import Reason, reasons
-from indexer.search.related import near_topics, similar_documents
+from indexer.search.related import LONGEST_PHRASE, near_topics, other_phrases, similar_documents
 from indexer.search.results import Facet, Hit, Mode, SearchResults
 from indexer.search.search import scan, search
 from indexer.search.spelling import Spelled, spelled
@@ -247,6 +247,18 @@ class QueryMethods(OpenCollection):
         vector = self.encoder.encode_phrases([phrase])[0]
         with self._limited():
             return self.engine.nearest_phrases(vector, limit=limit)
+
+    @on_live_generation
+    def other_phrases(self, query: str, *, limit: int = 4) -> list[tuple[PhraseRow, float]]:
+        """Phrases of the collection that mean nearly what a query says in other words, with the cosine.
+
+        None for a query of more than five words, or one with other syntax.
+        """
+        if not query.strip() or len(query.split()) > LONGEST_PHRASE or query != without_syntax(query):
+            return []
+        vector = self.encoder.encode_phrases([query])[0]
+        with self._limited():
+            return other_phrases(self.engine, query, vector, limit)
 
     @on_live_generation
     def phrases_in(

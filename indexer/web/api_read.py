@@ -160,6 +160,14 @@ def phrases(
     return {"phrases": [], "mentions": mentions}
 
 
+@router.get("/other-phrases", response_model=list[schemas.Phrase])
+def other_phrases(served: Shared, reader: Reader, q: Words = "", limit: Limit = 4) -> list[dict[str, Any]]:
+    """Phrases of the collection that mean nearly what a short query says, in other words."""
+    collection = served.collection
+    labels = serialize.labels_of(collection.topics())
+    return [serialize.phrase(row, score, labels) for row, score in collection.other_phrases(q, limit=limit)]
+
+
 @router.post("/keyphrases", response_model=list[schemas.Keyphrase], dependencies=[JSON])
 def keyphrases(served: Shared, reader: Reader, text: schemas.Text) -> list[dict[str, Any]]:
     """Find the keyphrases of a text. Nothing is kept."""

@@ -31,7 +31,7 @@ def test_search_as_json(read):
     answer = found(read("search", "robot", "arm", "--json", "--limit", "2"))
     assert set(answer) == {
         "query", "mode", "total", "listed", "has_more", "relaxed", "diverse", "corrections",
-        "synonyms", "close", "page", "limit", "hits", "facets", "facets_over",
+        "synonyms", "close", "also", "page", "limit", "hits", "facets", "facets_over",
     }  # fmt: skip
     first = answer["hits"][0]
     assert set(first) == {
@@ -114,12 +114,22 @@ def test_words_are_searched_with_synonyms_of_ones_own_and_the_output_says_so(rea
     assert "[[robot arm]]" in shown
     arms = found(read("search", '"robot arm"', "--mode", "words", "--json"))
     either = found(read("search", "manipulator", "--mode", "words", "--json"))
-    assert (either["total"], either["synonyms"]) == (arms["total"], {"manipulator": ["manipulator", "robot arm"]})
+    assert (either["total"], either["synonyms"]) == (
+        arms["total"],
+        {"manipulator": ["manipulator", "robot arm"]},
+    )
     assert read("search", "automaton").stdout.startswith("'automaton' was searched as 'robot'.")
     assert found(read("search", "manipulator", "--verbatim", "--mode", "words", "--json"))["total"] == 0
     file.write_text("lonely\n", "utf-8")
     result = read("search", "robot")
     assert (result.exit_code, result.stderr.startswith(f"Error: {file}, line 1: 'lonely'")) == (2, True)
+
+
+def test_other_words_for_the_query_are_named(read, monkeypatch):
+    monkeypatch.setattr("indexer.search.related.NEAR", 0.4)  # the encoder of these tests knows letters only
+    assert "\nalso: mobile robot\n" in read("search", "robot arm").stdout
+    assert found(read("search", "robot arm", "--json"))["also"] == ["mobile robot"]
+    assert "also:" not in read("search", "robot arm", "--mode", "words").stdout
 
 
 def test_a_diverse_list_says_that_it_is_one(read):

@@ -85,6 +85,13 @@ def test_phrases_alone_and_in_context(web):
     assert all(int(one["document"]["id"][1:]) < 10 for one in near)
 
 
+def test_other_phrases_for_a_query(web, monkeypatch):
+    monkeypatch.setattr("indexer.search.related.NEAR", 0.4)  # the encoder of these tests knows letters only
+    assert [one["phrase"] for one in get(web, "/api/other-phrases", q="robot arm")] == ["mobile robot"]
+    assert get(web, "/api/other-phrases", q="-robot arm") == get(web, "/api/other-phrases") == []
+    assert get(web, "/api/other-phrases", q="which robot arm moves along a path") == []
+
+
 @pytest.mark.parametrize("given", [{"topic": "1"}, {"keyphrase": "tides"}, {"where": "date>2010"}])
 def test_filters_of_a_phrase_alone_are_refused(web, given):
     """A phrase without context belongs to no document that they could leave out."""

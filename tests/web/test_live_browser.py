@@ -106,6 +106,14 @@ def test_searching_and_narrowing_without_loading_anew(page):
     page.wait_for_function("!location.search.includes('subject')")
 
 
+def test_other_words_for_the_query_are_a_click_away(page, monkeypatch):
+    monkeypatch.setattr("indexer.search.related.NEAR", 0.4)  # the encoder of these tests knows letters only
+    page.goto("/?q=robot+arm")
+    page.click("#also a")
+    page.wait_for_url("**/?q=mobile+robot")
+    page.wait_for_selector("mark")
+
+
 def test_a_link_into_the_page_leads_there_and_loads_nothing_anew(page):
     page.set_viewport_size({"width": 390, "height": 500})
     page.goto("/?q=sea+ice")

@@ -24,6 +24,7 @@ if (form) {
       const again = active?.name && [...document.getElementsByName(active.name)].find((one) => one.value === active.value);
       again?.focus({ preventScroll: true });
       awaitEncoder();
+      suggest();
     } catch (error) {
       if (error.name !== "AbortError") location.assign(address);
     } finally {
@@ -69,8 +70,21 @@ if (form) {
       list.replaceChildren(...options);
     }, 120);
   });
+  suggest();
   // A step to another place of the same page is one, too: that is the browser's.
   addEventListener("popstate", () => { if (here() !== shown) location.reload(); });
+}
+
+// What says the same in other words: it comes after the hits, which do not wait for it.
+async function suggest() {
+  const note = document.getElementById("also");
+  const answer = note && await fetch(`/api/other-phrases?${new URLSearchParams({ q: note.dataset.query })}`).catch(() => null);
+  if (!answer?.ok) return;
+  for (const { phrase } of await answer.json()) {
+    const link = Object.assign(document.createElement("a"), { href: `/?${new URLSearchParams({ q: phrase })}`, textContent: phrase, dir: "auto" });
+    note.append(" ", link);
+    note.hidden = false;
+  }
 }
 
 // "/" goes to the search box, as in many catalogues.
