@@ -85,6 +85,18 @@ def test_what_nobody_expected_is_told_without_details(web, monkeypatch):
     assert answer.json()["request"]
 
 
+def test_without_its_engine_the_server_is_not_ready(web, monkeypatch):
+    from indexer.errors import EngineUnavailable
+
+    def away(self):
+        raise EngineUnavailable("No answer.")
+
+    assert web.get("/api/phrases", params={"phrase": "tides"}).status_code == 200  # the encoder is there
+    assert web.get("/health/ready").status_code == 200
+    monkeypatch.setattr("indexer.engines.local.LocalEngine.fields", away)
+    assert web.get("/health/ready").status_code == 503
+
+
 def test_an_engine_that_is_away_says_when_to_come_back(web, monkeypatch):
     from indexer.errors import EngineUnavailable
 

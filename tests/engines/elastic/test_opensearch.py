@@ -111,6 +111,17 @@ def test_a_search_asks_for_no_vector_by_field_name_and_marks_phrases_as_one(clus
     assert second == {"fields": [{"field": "centroid"}]}
 
 
+@pytest.mark.parametrize(("version", "combined"), [("2.19.0", False), ("3.3.2", True), ("4.0.0-rc1", True)])
+def test_fields_are_ranked_as_one_where_the_server_can(cluster, requests, monkeypatch, version, combined):
+    monkeypatch.setitem(ROOT["version"], "number", version)
+    given = {"query": "wind", "fields": ["title^3", "text"]}
+    cluster.search(query={"combined_fields": given})
+    asked = json.loads(requests[-1][3])["query"]
+    assert asked == (
+        {"combined_fields": given} if combined else {"multi_match": given | {"type": "most_fields"}}
+    )
+
+
 def test_prefixes_match_so_many_words_that_the_query_keeps_the_servers_limit(cluster, requests):
     clauses = (Clause("one"), Clause("two", "prefix"), Clause("three", "prefix", negated=True))
     query, _ = queries.of_words(WordQuery(clauses))
