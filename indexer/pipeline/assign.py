@@ -47,7 +47,8 @@ class Assigner:
         """
         topics = self._topics(vector, rows)
         ids = self.named.ids
-        shares = vote([ids.index(t) if t else -1 for t in topics], [row.score for row in rows])
+        numbers = [ids.index(t) if t else -1 for t in topics]
+        shares = vote(numbers, [row.score for row in rows], self._own_topic(vector))
         if self.ranked:
             keyphrases = choose_ranked(rows, self.keyphrases)
         else:
@@ -61,6 +62,13 @@ class Assigner:
             mention_topics={row.phrase_id: topic for row, topic in zip(rows, topics, strict=True)},
             run=self.run,
         )
+
+    def _own_topic(self, vector: Vector | None) -> int | None:
+        """Return the number of the topic that the document itself votes for; see `vote`."""
+        own = None if vector is None else self.named.fit.own_topic(vector)
+        if own is None or own.topic < 0:
+            return None if own is None else own.topic
+        return self.named.ids.index(self.named.ids[own.topic])  # several directions may be of one topic
 
     def _topics(self, vector: Vector | None, rows: Sequence[MentionRow]) -> list[str | None]:
         """Return the topic id of each row; None where no topic is similar enough."""

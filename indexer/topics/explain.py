@@ -12,7 +12,9 @@ from indexer.engines.base import Engine
 from indexer.errors import NotFound
 from indexer.records import Document, Topic
 from indexer.topics.fits import NamedFit, live_fit
-from indexer.topics.models.base import Assignment
+from indexer.topics.models.base import OwnTopic
+
+WHOLE_TEXT = "(the whole text)"  # instead of a phrase
 
 
 def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str) -> Why:
@@ -31,25 +33,27 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
             command="Run: indexer index",
         )
     assigned = named.fit.assign(np.stack([r.vector for r in rows]), stored[0].vector) if rows else None
-    total = sum(row.score for row in rows) or 1.0
-    votes = [
+    own = named.fit.own_topic(stored[0].vector)
+    total = (sum(row.score for row in rows) or 1.0) * (1 if own is None else 2)
+    votes = [] if own is None else [_own_vote(named, own, alone=not rows)]
+    votes += [
         Vote(
             phrase=row.surface,
             weight=row.score / total,
             topic=named.ids[assigned.topic[i]] if assigned.topic[i] >= 0 else None,
             similarity=float(assigned.similarity[i]),
-            runner_up=_second(named, assigned, i),
+            runner_up=_second(named, int(assigned.topic[i]), int(assigned.runner_up[i])),
             margin=float(assigned.margin[i]),
         )
         for i, row in enumerate(rows)
         if assigned is not None
     ]
     topics = {topic.id: topic for topic in engine.topics()}
-    own = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
+    has = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
     return Why(
         document=stored[0].document,
-        topics=own,
-        runner_up=_runner_up(votes, topics, {t.id for t, _ in own}),
+        topics=has,
+        runner_up=_runner_up(votes, topics, {t.id for t, _ in has}),
         votes=tuple(sorted(votes, key=lambda v: -v.weight)),
         threshold=named.fit.threshold,
         bundle=stored[0].bundle,
@@ -58,9 +62,20 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
     )
 
 
-def _second(named: NamedFit, assigned: Assignment, at: int) -> str | None:
+def _own_vote(named: NamedFit, own: OwnTopic, *, alone: bool) -> Vote:
+    """What the document itself votes for: as much as all its phrases together."""
+    return Vote(
+        phrase=WHOLE_TEXT,
+        weight=1.0 if alone else 0.5,
+        topic=named.ids[own.topic] if own.topic >= 0 else None,
+        similarity=own.similarity,
+        runner_up=_second(named, own.topic, own.runner_up),
+        margin=own.margin,
+    )
+
+
+def _second(named: NamedFit, first: int, second: int) -> str | None:
     """The id of the second nearest centroid; None when it is of the same topic (topics were merged)."""
-    first, second = int(assigned.topic[at]), int(assigned.runner_up[at])
     if second < 0 or (first >= 0 and named.ids[first] == named.ids[second]):
         return None
     return named.ids[second]
@@ -86,9 +101,9 @@ def _runner_up(
 
 @dataclass(frozen=True)
 class Vote:
-    """One phrase of a document, and where it put its vote."""
+    """One phrase of a document, or the document itself, and where it put its vote."""
 
-    phrase: str
+    phrase: str  # or `WHOLE_TEXT`
     weight: float  # share of the document's vote
     topic: str | None  # None: no topic is similar enough
     similarity: float  # cosine to the nearest centroid, in the space of the fit

@@ -35,7 +35,7 @@ def test_the_same_sample_gives_the_same_fit():
 
 
 def test_of_several_starts_the_most_distinct_is_kept():
-    sample, _ = made_sample(noise=0.5)
+    sample, _ = made_sample(noise=0.5, documents=100)
     alone = [fit(sample, 7, starts=[start]).silhouette for start in range(3)]
     assert len(set(alone)) > 1
     assert fit(sample, 7, starts=range(3)).silhouette == max(alone)

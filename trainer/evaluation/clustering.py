@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from indexer.common import Floats
 from indexer.errors import InputError
-from indexer.topics.models import clusters
+from indexer.topics.models.kmeans import kmeans as fitted_kmeans
 from trainer.evaluation.table import Figure, repeated
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def ground_truth(path: Path, labels: Sequence[str]) -> Clusters:
 
 def kmeans(vectors: Floats, number: int, seed: int) -> Clusters:
     """The cluster of each vector, by K-means: float32 [n, dims] ► int [n]."""
-    found: Clusters = clusters.kmeans(vectors, number, seed=seed, starts=RESTARTS).labels_
+    found: Clusters = fitted_kmeans(vectors, number, seed=seed, starts=RESTARTS).labels_
     return found
 
 

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from indexer.common import unit
 from indexer.errors import NotEnoughData
-from indexer.topics.models.clusters import kmeans
 from indexer.topics.models.documents import number_of_clusters
+from indexer.topics.models.kmeans import kmeans
 from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.base.forward import device_of, document_vectors

@@ -247,8 +247,9 @@ def _first_topics(fitted: TopicFit, sample: Sample) -> Rows:
     placed = fitted.assign(sample.vectors, sample.documents[sample.document]).topic
     first = []
     for row in range(len(sample.documents)):
-        own = sample.document == row
-        voted = vote(placed[own].tolist(), sample.weights[own].tolist())
+        rows = sample.document == row
+        own = fitted.own_topic(sample.documents[row])
+        voted = vote(placed[rows].tolist(), sample.weights[rows].tolist(), own.topic if own else None)
         first.append(voted[0][0] if voted else -1)
     return np.array(first, np.intp)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from indexer.common import unit
-from indexer.topics.models.clusters import kmeans
+from indexer.topics.models.kmeans import kmeans
 from models.tokens import TokenizerFile
 from models.torch.network import Network
 from trainer.base.corpus import Mined

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.common import Floats, unit
 
+NEVER = 2.0  # no cosine is so high
 DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are equal within noise
 
 
@@ -41,6 +42,15 @@ class Assignment:
     margin: Floats  # [n], similarity minus that of the runner-up
 
 
+class OwnTopic(NamedTuple):
+    """What a document itself votes for, as `Assignment` has it of phrases."""
+
+    topic: int
+    similarity: float
+    runner_up: int
+    margin: float
+
+
 @dataclass(frozen=True)
 class TopicFit:
     """A fit as arrays: a linear map, centroids in the mapped space, and a similarity threshold.
@@ -49,6 +59,7 @@ class TopicFit:
         mean: float32 [dims]; projection: float32 [dims, p]: mixture ► (mixture - mean) @ projection, scaled to length 1.
         mapped: float32 [k, p], unit length. centroids: float32 [k, dims], in the encoder's space, unit length.
         threshold: The least cosine at which a phrase still belongs to its nearest topic.
+        document_threshold: The least cosine at which a document itself votes for its nearest topic; above 1, none does.
         share: Of the document's vector in the mixture; 1: the document alone decides.
         silhouette: Of the sample, -1 to 1; NaN where it is not defined.
     """
@@ -60,6 +71,7 @@ class TopicFit:
     threshold: float
     silhouette: float = float("nan")
     share: float = DOCUMENT_SHARE
+    document_threshold: float = NEVER
 
     def __len__(self) -> int:
         return len(self.mapped)
@@ -89,6 +101,21 @@ class TopicFit:
             margin=margin.astype(np.float32),
         )
 
+    def own_topic(self, document: Floats) -> OwnTopic | None:
+        """What a document itself votes for; None where it has no vote: it decides alone, or the fit is an old one."""
+        if self.whole or self.document_threshold > 1:
+            return None
+        similarity = (mapped_unit(document[None], self.mean, self.projection) @ self.mapped.T)[0]
+        order = np.argsort(-similarity, kind="stable")
+        best, second = int(order[0]), int(order[1]) if len(order) > 1 else -1
+        nearest = float(similarity[best])
+        return OwnTopic(
+            topic=best if nearest >= self.document_threshold else -1,
+            similarity=nearest,
+            runner_up=second,
+            margin=nearest - float(similarity[second]) if second >= 0 else 0.0,
+        )
+
     def similarity(self, vectors: Floats, document: Floats) -> Floats:
         """Cosine of phrases to the centroids in the mapped space: float32 [n, k]; arguments as for `assign`."""
         mixtures = mixed(vectors, document, self.share)
@@ -105,6 +132,7 @@ class TopicFit:
             "reach": np.array([self.threshold], np.float32),
             "silhouette": np.array([self.silhouette], np.float32),
             "share": np.array([self.share], np.float32),
+            "document_reach": np.array([self.document_threshold], np.float32),
         }
 
     @classmethod
@@ -120,6 +148,7 @@ class TopicFit:
             share=float(arrays["share"][0])
             if "share" in arrays
             else DOCUMENT_SHARE,  # fits before version 0.2 lack it
+            document_threshold=float(arrays["document_reach"][0]) if "document_reach" in arrays else NEVER,
         )
 
 
@@ -134,11 +163,16 @@ MIN_WEIGHT = 0.2  # of a document's vote; below it a topic is only touched on
 MAX_TOPICS = 3  # of one document
 
 
-def vote(topics: Sequence[int], weights: Sequence[float]) -> list[tuple[int, float]]:
-    """A document's topics from those of its phrases: (topic, share of the vote), heaviest first.
+def vote(topics: Sequence[int], weights: Sequence[float], own: int | None = None) -> list[tuple[int, float]]:
+    """A document's topics from those of its phrases, and its own: (topic, share of the vote), heaviest first.
 
     A document has no topic when most of its vote has none (-1).
+
+    Args:
+        own: What the document itself votes for, which weighs as much as all phrases together; None: it has no vote.
     """
+    if own is not None:
+        topics, weights = [own, *topics], [sum(weights) or 1.0, *weights]
     total = float(sum(weights))
     if not total:
         return []

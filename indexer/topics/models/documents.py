@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from indexer.common import Floats
-from indexer.topics.models.base import Sample, TopicFit, means
+from indexer.topics.models.base import NEVER, Sample, TopicFit, means
 from indexer.topics.models.clusters import fit
 
 MAX_DOCUMENTS = 3_000  # by which a number is chosen
@@ -24,7 +24,7 @@ def fit_documents(sample: Sample, number: int | None = None) -> TopicFit:
 
     The centroids in the encoder's space are those of the phrases of each topic: labels compare them with phrases.
     """
-    found = replace(fit(_alone(sample.documents), number), share=1.0)
+    found = replace(fit(_alone(sample.documents), number), share=1.0, document_threshold=NEVER)
     topics = np.argmax(found.similarity(sample.vectors, sample.documents[sample.document]), axis=1)
     return replace(found, centroids=means(sample.vectors, sample.weights, topics, len(found)))
 
