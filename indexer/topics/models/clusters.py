@@ -141,7 +141,8 @@ def _best_number(trees: Sequence[Tree], distinct: int) -> int:
     """The smallest number of topics with nearly the highest silhouette, the mean over all trees.
 
     At least a quarter of the square root of the documents, up to `FEWEST`: two or three topics of thousands of documents
-    may be the easiest to tell apart, and help nobody who looks for something. At most nine tenths of it, up to `MOST`.
+    may be the easiest to tell apart, and do not help a reader who looks for something. At most nine tenths of it, up to
+    `MOST`.
     """
     documents = len(trees[0].points)
     root = math.sqrt(documents)
