@@ -1,25 +1,33 @@
-"""Names for topics: phrases that are typical of a topic, readable, and unlike those of the others."""
+"""Names for topics: phrases that cover a topic and little else, and are readable.
+
+A phrase covers what is near to it: "medicine" covers "patient", "doctor" and "side effects", and "allergic reaction" only
+a part of them, though it is as typical. So general phrases come before special ones.
+"""
 
 from __future__ import annotations
 
 import heapq
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.common import Floats
 from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
+COVERED = 100  # of these, the most typical ones, are what a name should cover
 UNSEEN = 2  # pseudo-count of sentences: a phrase seen twice in a topic is weak evidence
-NEARNESS = 0.4  # what a standard deviation nearer to the centroid is worth, as an exponent
-SUPPORT = 0.7  # how much the company of its words counts for a phrase
-WORDS_BONUS = {1: 0.4, 2: 1.0, 3: 0.9, 4: 0.6}  # two words say most in a list; single ones are often vague
+FAR = 0.9  # share of the pairs of phrases that are farther than near
+NEAREST = 0.9  # cosine from which on phrases are near in any case
+NEARNESS = 0.3  # what a standard deviation nearer to the centroid is worth, as an exponent
+# How much each thing counts in the product that ranks candidates, as exponents.
+COVERAGE, DISTINCTNESS, FREQUENCY = 2.0, 1.5, 0.5
+WORDS_BONUS = {1: 0.85, 2: 1.0, 3: 0.85, 4: 0.6}  # two words say most in a list
 
 
 @dataclass(frozen=True)
@@ -35,10 +43,12 @@ class PhraseCount:
 class LabelCandidate(NamedTuple):
     """A phrase that may become the label of a topic."""
 
-    score: float
+    typical: float  # sentences in the topic, times their share of all of the phrase
     phrase: str
     surface: str
-    near: float  # cosine to the centroid
+    sentences: int
+    lift: float  # logarithm of how much more frequent it is here than anywhere
+    vector: Floats
 
 
 @dataclass
@@ -56,61 +66,87 @@ class LabelMaker:
         for topic, sentences in count.topics.items():
             if topic not in self.centroids or (sentences < 2 and self.sizes.get(topic, 0) >= 20):
                 continue
-            near = float(np.dot(count.vector, self.centroids[topic]))
-            entry = LabelCandidate(self._score(topic, sentences, total, surface), count.phrase, surface, near)
+            typical = sentences * sentences / (total + UNSEEN)
+            lift = self._lift(topic, sentences, total)
+            entry = LabelCandidate(typical, count.phrase, surface, sentences, lift, count.vector)
             heap = self._best.setdefault(topic, [])
             (heapq.heappush if len(heap) < KEPT else heapq.heappushpop)(heap, entry)
 
-    def _score(self, topic: str, sentences: int, total: int, surface: str) -> float:
-        """Frequent here, rare elsewhere (class-based tf-idf), of a good length."""
-        share = sentences / (total + UNSEEN)  # of all of the phrase
+    def _lift(self, topic: str, sentences: int, total: int) -> float:
+        """How much more frequent a phrase is in a topic than in all (class-based tf-idf)."""
+        if len(self.sizes) < 2:
+            return 1.0
         prior = self.sizes.get(topic, 1) / max(1, sum(self.sizes.values()))
         # The unseen sentences have this topic as often as any: few topics must not make all phrases worth nothing.
-        expected = max(prior, 1e-9)
-        above = (sentences / expected + UNSEEN) / (total + UNSEEN)
-        lift = max(0.0, math.log(above)) if len(self.sizes) > 1 else 1.0
-        words = WORDS_BONUS.get(len(surface.split()), 0.4)  # "high-risk" is one word
-        return math.log1p(sentences) * share * lift * words
+        above = (sentences / max(prior, 1e-9) + UNSEEN) / (total + UNSEEN)
+        return max(0.0, float(np.log(above)))
 
     def leading(self) -> dict[str, tuple[str, ...]]:
         """Topic id ► its leading phrases, best first; the first one is unlike the first ones of all other topics."""
-        ranked = {topic: _distinct(_supported(_near(self._best.get(topic, [])))) for topic in self.centroids}
+        found = {topic: sorted(self._best.get(topic, []), reverse=True) for topic in self.centroids}
+        coverage = _coverage(found)
+        ranked = {
+            topic: _distinct(_ranked(some, self.centroids[topic], topic, coverage))
+            for topic, some in found.items()
+        }
         return _without_clashes(ranked, self.sizes)
 
 
-def _near(found: Sequence[LabelCandidate]) -> list[LabelCandidate]:
-    """The same phrases, scored higher the nearer they are to the centroid.
+def _coverage(found: Mapping[str, Sequence[LabelCandidate]]) -> dict[str, NDArray[np.float64]]:
+    """How much of each topic its candidates and those of all others cover: topic id ► float [topics, candidates].
 
-    Near is what is near for this topic and this encoder: one encoder's cosines spread twice as wide as another's.
+    Near is what is near for this encoder: one encoder's cosines spread twice as wide as another's.
     """
-    nearness = np.array([candidate.near for candidate in found])
-    spread = float(nearness.std()) if len(found) else 0.0
-    if not spread:
-        return list(found)
-    factors = np.exp(NEARNESS * (nearness - nearness.mean()) / spread)
-    return [
-        candidate._replace(score=candidate.score * factor)
-        for candidate, factor in zip(found, factors.tolist(), strict=True)
-    ]
+    vectors = {topic: _stacked(some) for topic, some in found.items() if some}
+    near = _nearness(list(vectors.values()))
+    coverage = {}
+    for topic, own in vectors.items():
+        shares = []
+        for other in vectors:
+            covered = found[other][:COVERED]
+            weights = np.sqrt([candidate.sentences for candidate in covered])
+            cosines = own @ vectors[other][: len(covered)].T
+            within = np.clip((cosines - near) / (1 - near), 0, 1)
+            shares.append(within @ weights / weights.sum())
+        coverage[topic] = np.array(shares)
+    return coverage
 
 
-def _supported(found: Sequence[LabelCandidate]) -> list[str]:
-    """Surfaces, best first, those ahead whose words occur in many other good phrases of the topic.
+def _stacked(found: Sequence[LabelCandidate]) -> Floats:
+    vectors: Floats = np.stack([candidate.vector for candidate in found])
+    return vectors
 
-    That tells "climate models" from "wind speed", when both are frequent: climate is in the other phrases too.
-    """
-    words = {surface: set(stemmed(surface).split()) for _, _, surface, _ in found}
-    weight: Counter[str] = Counter()
-    for score, _, surface, _ in sorted(found):
-        weight.update(dict.fromkeys(words[surface], score))
-    most = max(weight.values(), default=0.0) or 1.0
 
-    def order(candidate: LabelCandidate) -> tuple[float, str]:
-        score, phrase, surface, _ = candidate
-        support = sum(math.sqrt(weight[w] / most) for w in words[surface]) / max(1, len(words[surface]))
-        return -score * (1 - SUPPORT + SUPPORT * support), phrase
+def _nearness(vectors: Sequence[Floats]) -> float:
+    """The cosine that one in ten pairs of typical phrases has or exceeds."""
+    if not vectors:
+        return 0.0
+    some = np.concatenate([one[: max(1, 1_000 // len(vectors))] for one in vectors])
+    pairs = (some @ some.T)[np.triu_indices(len(some), 1)]
+    return min(NEAREST, float(np.quantile(pairs, FAR))) if len(pairs) else 0.0
 
-    return [candidate.surface for candidate in sorted(found, key=order)]
+
+def _ranked(
+    found: Sequence[LabelCandidate], centroid: Floats, topic: str, coverage: Mapping[str, NDArray[np.float64]]
+) -> list[str]:
+    """Surfaces, best first: those that cover much of the topic and little of any other, occur often and are near it."""
+    if not found:
+        return []
+    shares = coverage[topic]
+    at = list(coverage).index(topic)
+    own, others = shares[at], np.delete(shares, at, axis=0)
+    most = others.max(axis=0) if len(others) else np.zeros(len(found))
+    distinct = own / np.maximum(own + most, 1e-9)
+    sentences = np.array([candidate.sentences for candidate in found])
+    frequency = np.log1p(sentences) / np.log1p(sentences.max())
+    share = np.array([candidate.typical for candidate in found]) / sentences
+    lift = np.array([candidate.lift for candidate in found])
+    words = np.array([WORDS_BONUS.get(len(candidate.surface.split()), 0.4) for candidate in found])
+    cosines = _stacked(found) @ centroid
+    near = np.exp(NEARNESS * (cosines - cosines.mean()) / max(float(cosines.std()), 1e-6))
+    scores = own**COVERAGE * distinct**DISTINCTNESS * frequency**FREQUENCY * share * lift * words * near
+    order = sorted(range(len(found)), key=lambda i: (-scores[i], found[i].phrase))
+    return [found[i].surface for i in order]
 
 
 def best_surface(surfaces: Mapping[str, int]) -> str:

@@ -3,9 +3,16 @@ import pytest
 
 from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of
 
+DIMS = 8
+
 
 def axis(i):
-    return np.eye(2, dtype=np.float32)[i]
+    return np.eye(DIMS, dtype=np.float32)[i]
+
+
+def between(first, second, cosine):
+    """At this cosine to the first axis, and otherwise along the second."""
+    return (cosine * axis(first) + np.sqrt(1 - cosine**2) * axis(second)).astype(np.float32)
 
 
 def maker(sizes=None):
@@ -25,7 +32,7 @@ def test_typical_phrases_lead_and_common_ones_do_not():
 
 def test_no_two_topics_share_a_label():
     labels = maker({"a": 40, "b": 20})
-    labels.add(PhraseCount("solar wind", {"solar wind": 18}, {"a": 10, "b": 8}, np.float32([0.7, 0.7])))
+    labels.add(PhraseCount("solar wind", {"solar wind": 18}, {"a": 10, "b": 8}, between(0, 1, 0.7)))
     labels.add(count("magnetic storm", 1, b=3))
     leading = labels.leading()
     assert leading["a"][0] == "solar wind"
@@ -40,40 +47,47 @@ def test_near_duplicates_are_listed_once():
     assert labels.leading()["a"] == ("solar wind",)
 
 
-def test_words_that_stand_in_other_phrases_of_the_topic_come_first():
+def test_what_covers_other_phrases_of_the_topic_comes_first():
     labels = maker()
-    labels.add(count("wind speed", a=10))
-    labels.add(count("climate models", a=9))
-    labels.add(count("global climate", a=8))
-    labels.add(count("climate system", a=8))
+    labels.add(PhraseCount("wind speed", {"wind speed": 10}, {"a": 10}, between(0, 2, 0.7)))
+    for phrase, sentences, vector in (
+        ("climate models", 9, between(0, 3, 0.7)),
+        ("global climate", 8, between(0, 3, 0.65)),
+        ("climate system", 8, between(0, 3, 0.65)),
+    ):
+        labels.add(PhraseCount(phrase, {phrase: sentences}, {"a": sentences}, vector))
     assert labels.leading()["a"][0] == "climate models"
 
 
-@pytest.mark.parametrize("least", [0.2, 0.75])
-def test_the_nearer_phrase_leads_however_wide_an_encoder_spreads_cosines(least):
-    """Cosines from .2 or from .75 to .8; the nearest phrase is rarer than the others."""
-
-    def at_cosine(phrase, place, sentences):
-        cosine = least + (0.8 - least) * place
-        vector = np.float32([cosine, np.sqrt(1 - cosine**2)])
-        return PhraseCount(phrase, {phrase: sentences}, {"a": sentences}, vector)
-
+def test_what_covers_other_topics_too_comes_later():
+    """Both words are near to two of the four phrases, one of them also to a phrase of the other topic."""
     labels = maker()
-    for phrase, place, sentences in (
-        ("wind speed", 0.2, 11),
-        ("climate models", 1, 9),
-        ("field data", 0, 10),
+    for phrase, topic, vector in (
+        ("result", "a", between(2, 1, 0.9)), ("good result", "a", axis(2)), ("bad result", "b", axis(2)),
+        ("medicine", "a", between(3, 0, 0.9)), ("patient", "a", axis(3)),
+    ):  # fmt: skip
+        labels.add(PhraseCount(phrase, {phrase: 5}, {topic: 5}, vector))
+    leading = labels.leading()["a"]
+    assert set(leading[:2]) == {"medicine", "patient"}
+
+
+@pytest.mark.parametrize("least", [0.2, 0.6])
+def test_the_nearer_phrase_leads_however_wide_an_encoder_spreads_cosines(least):
+    """Cosines from .2 or from .6 to .8; the nearest phrase is rarer than the others."""
+    labels = maker()
+    for at, (phrase, place, sentences) in enumerate(
+        (("wind speed", 0.2, 11), ("climate models", 1, 9), ("field data", 0, 10)), 2
     ):
-        labels.add(at_cosine(phrase, place, sentences))
+        vector = between(0, at, least + (0.8 - least) * place)
+        labels.add(PhraseCount(phrase, {phrase: sentences}, {"a": sentences}, vector))
     assert labels.leading()["a"] == ("climate models", "wind speed", "field data")
 
 
 def test_in_a_small_collection_the_nearest_phrases_lead_where_each_stands_once():
     labels = maker({"a": 6, "b": 6})
-    for phrase, cosine in {"alpine hut": 0.2, "book": 0.3, "solar wind": 0.9}.items():
-        vector = np.float32([cosine, np.sqrt(1 - cosine**2)])
-        labels.add(PhraseCount(phrase, {phrase: 1}, {"a": 1}, vector))
-    assert labels.leading()["a"] == ("solar wind", "alpine hut", "book")
+    for at, (phrase, cosine) in enumerate({"alpine hut": 0.2, "book": 0.3, "solar wind": 0.9}.items(), 2):
+        labels.add(PhraseCount(phrase, {phrase: 1}, {"a": 1}, between(0, at, cosine)))
+    assert labels.leading()["a"][0] == "solar wind"
 
 
 def test_a_hyphenated_word_is_one_word():

@@ -28,6 +28,8 @@ NEARLY_BEST = (
     0.98  # of the highest silhouette: the smallest number of topics that comes so near to it is taken
 )
 WITHOUT_TOPIC = 0.015  # share of the sampled documents that may be left without a topic
+ROUNDED = 1e-4  # copies of a text differ by less, as they are multiplied in batches of other sizes
+TELLING = 50  # documents, from which on that can be told
 STARTS = 4  # of the tree; the one whose topics have the highest silhouette is kept
 ROUNDING = 3  # decimals: points that agree so far are the same document, or its copy
 SEED = 20220227
@@ -133,8 +135,8 @@ def _threshold(nearest: Floats, document: NDArray[np.intp]) -> float:
 
 
 def _lowest(nearest: Floats) -> float:
-    """The cosine below which `WITHOUT_TOPIC` of the documents are; -1 where these would be less than one."""
-    return float(np.quantile(nearest, WITHOUT_TOPIC)) if len(nearest) >= 1 / WITHOUT_TOPIC else -1.0
+    """The cosine below which `WITHOUT_TOPIC` of the documents are; -1 where there are too few to tell."""
+    return float(np.quantile(nearest, WITHOUT_TOPIC)) - ROUNDED if len(nearest) >= TELLING else -1.0
 
 
 def _best_number(trees: Sequence[Tree], distinct: int) -> int:
