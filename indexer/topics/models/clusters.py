@@ -29,7 +29,7 @@ NEARLY_BEST = (
 )
 WITHOUT_TOPIC = 0.015  # share of the sampled documents that may be left without a topic
 ROUNDED = 1e-4  # copies of a text differ by less, as they are multiplied in batches of other sizes
-TELLING = 50  # documents, from which on that can be told
+TELLING = 50  # documents, from which on such a share says something
 STARTS = 4  # of the tree; the one whose topics have the highest silhouette is kept
 ROUNDING = 3  # decimals: points that agree so far are the same document, or its copy
 SEED = 20220227
