@@ -95,7 +95,8 @@ def show(app: App, topic: str, documents: int, as_json: bool) -> None:
 def why(app: App, id_: str, as_json: bool) -> None:
     """Explain why document ID has its topics.
 
-    Each phrase of a document votes for its most similar topic, with a weight that comes from its score as a keyphrase.
+    A document votes for its most similar topic, and so does each of its phrases. Its own vote weighs as much as those of
+    all phrases together, which weigh as much as their scores as keyphrases.
     Outliers, whose similarity to every topic is below the threshold, do not vote. The columns: share of the vote,
     topic, similarity to it, lead over the next topic. With topics found by `documents`, the whole text decides, and
     each phrase has the similarity of the document.
