@@ -97,6 +97,9 @@ def test_why_names_the_phrases_that_voted(tmp_path):
         assert why.topics[0][0].id == collection.document("d01").topics[0].topic_id
         assert sum(v.weight for v in why.votes) == pytest.approx(1.0, abs=1e-4)
         assert all(v.topic is None or v.similarity >= why.threshold for v in why.votes)
+        (own,) = [v for v in why.votes if v.phrase == "(the whole text)"]
+        assert own.weight == pytest.approx(0.5)  # as much as all phrases together
+        assert own.topic == why.topics[0][0].id
         assert why.bundle == HashEncoder.bundle
         with pytest.raises(NotFound, match="no document 'nobody'"):
             collection.why("nobody")

@@ -101,8 +101,48 @@ def test_a_document_with_most_of_its_vote_out_of_reach_has_no_topic():
     assert vote([-1, 0], [1.0, 1.0]) == [(0, 0.5)]
 
 
+def test_a_document_votes_with_the_weight_of_all_its_phrases():
+    assert vote([0, 1], [1.0, 1.0], own=1) == [(1, 0.75), (0, 0.25)]
+    assert vote([0], [3.0], own=-1) == [(0, 0.5)]
+    assert vote([-1], [3.0], own=-1) == []
+    assert vote([], [], own=2) == [(2, 1.0)]
+
+
+def on_axes(**options):
+    """Three topics along the axes, in the space of the encoder itself."""
+    axes = np.eye(3, dtype=np.float32)
+    return TopicFit(np.zeros(3, np.float32), axes, axes, axes, 0.0, **options)
+
+
+def test_what_a_document_itself_votes_for_by_hand():
+    own = on_axes(document_threshold=0.7).own_topic(np.float32([0.6, 0.8, 0.0]))
+    assert own == (1, pytest.approx(0.8), 0, pytest.approx(0.2))
+    assert on_axes(document_threshold=0.9).own_topic(np.float32([0.6, 0.8, 0.0])).topic == -1
+
+
+def test_a_fit_of_an_earlier_version_gives_documents_no_vote():
+    arrays = on_axes(document_threshold=0.7).arrays()
+    assert TopicFit.from_arrays(arrays).document_threshold == pytest.approx(0.7)
+    del arrays["document_reach"]
+    assert TopicFit.from_arrays(arrays).own_topic(np.float32([1, 0, 0])) is None
+    assert (
+        on_axes(document_threshold=0.7, share=1.0).own_topic(np.float32([1, 0, 0])) is None
+    )  # it decides alone
+
+
 def test_no_phrases_no_topic():
     assert vote([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("documents", "fewest", "most"), [(20, 1, 2), (60, 2, 7), (600, 6, 22), (3_000, 12, 48)]
+)
+def test_without_a_request_there_are_neither_two_topics_of_thousands_nor_hundreds(documents, fewest, most):
+    """Points without any groups: the number is what the size allows."""
+    rng = np.random.default_rng(0)
+    points = unit(rng.normal(size=(documents, 20))).astype(np.float32)
+    sample = Sample(points, np.ones(documents, np.float32), np.arange(documents), points)
+    assert fewest <= len(fit(sample)) <= most
 
 
 def test_a_single_phrase_is_a_topic():
