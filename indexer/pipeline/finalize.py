@@ -141,13 +141,15 @@ class Finisher:
         self._progress("fit topics", 0, None)
         number = live.requested if live and live.outdated else None
         request = TopicRequest(request.model or (live.model if live else ""), request.number or number)
-        return self._fit(request, self.engine.topics())
+        return self._fit(request, self.engine.topics(), live)
 
-    def _fit(self, request: TopicRequest, ancestors: Sequence[Topic]) -> NamedFit | None:
+    def _fit(
+        self, request: TopicRequest, ancestors: Sequence[Topic], live: NamedFit | None = None
+    ) -> NamedFit | None:
         fitter = TopicFitter(
             self.engine, self.catalog, self.collection, self.ledger, self.run, self._options.topic_model
         )
-        named = fitter.fit(request, ancestors)
+        named = fitter.fit(request, ancestors, live)
         self._read = fitter.read
         return named
 

@@ -15,7 +15,7 @@ from indexer.common import Floats, batches, dotted_path, shuffled, unit
 from indexer.engines.base import Engine
 from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import MentionRow, StoredDocument, Topic
-from indexer.topics.fits import NamedFit, pending_fit, save_fit
+from indexer.topics.fits import NamedFit, live_fit, pending_fit, save_fit
 from indexer.topics.labels import LabelMaker, PhraseCount
 from indexer.topics.lineage import ContinuedTopics, TopicShape, trace
 from indexer.topics.models.base import Sample, TopicFit
@@ -54,11 +54,14 @@ class TopicFitter:
         self._model = model
         self.read: dict[str, MinedRows] = {}  # the sampled documents as they were read; up to 150 MB
 
-    def fit(self, request: TopicRequest, old: Sequence[Topic]) -> NamedFit | None:
+    def fit(
+        self, request: TopicRequest, old: Sequence[Topic], live: NamedFit | None = None
+    ) -> NamedFit | None:
         """Fit topics and save the fit; None without phrases. Killed and called again, it returns the same topics.
 
         Args:
             old: Topics that new ones may continue, with centroids in the same space.
+            live: The fit that they are of, if it is in the same space, too.
         """
         ids = sample_ids(self._catalog, self._ledger)
         rows, sample = self._sample(ids)
@@ -69,8 +72,9 @@ class TopicFitter:
         if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors):
             return pending
         fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
-        continued = trace([TopicShape(t.centroid, t.phrases) for t in old], _shapes(fitted, rows, sample))
-        names = self._names(continued, old)
+        shapes, owners, merged = self._old_shapes(old, live)
+        continued, parts = trace(shapes, _shapes(fitted, rows, sample)).of_owners(owners, merged)
+        names = self._names(continued, old) | {n: old[o].id for n, o in parts.items()}
         named = NamedFit(
             self._run,
             fitted,
@@ -89,6 +93,26 @@ class TopicFitter:
         if self._model is not None and dotted_path(self._model) == name:
             return self._model
         return topic_model(name)
+
+    def _old_shapes(
+        self, old: Sequence[Topic], live: NamedFit | None
+    ) -> tuple[list[TopicShape], list[int], set[int]]:
+        """What new topics may continue, the topic of each, and those that a user has merged.
+
+        A merged topic has several directions. A fit finds them again, and they stay one topic.
+        """
+        present = live or live_fit(self._catalog, self._collection)
+        ids = present.ids if present else ()
+        merged = {at for at, topic in enumerate(old) if ids.count(topic.id) > 1}
+        shapes, owners = [], []
+        for at, topic in enumerate(old):
+            own = [TopicShape(topic.centroid, topic.phrases)]
+            if live and at in merged:
+                centroids = zip(live.ids, live.fit.centroids, strict=True)
+                own = [TopicShape(centroid, ()) for id_, centroid in centroids if id_ == topic.id]
+            shapes += own
+            owners += [at] * len(own)
+        return shapes, owners, merged
 
     def _names(self, continued: ContinuedTopics, old: Sequence[Topic]) -> dict[int, str]:
         """Position of each new topic ► its id; a continued topic keeps its own."""

@@ -33,6 +33,29 @@ class ContinuedTopics:
     new: tuple[int, ...]  # related to no old one
     retired: tuple[int, ...]  # related to no new one
 
+    def of_owners(self, owners: Sequence[int], whole: Set[int]) -> tuple[ContinuedTopics, dict[int, int]]:
+        """These links, of the topics that old shapes belong to, and the topic of each new one that is only a part of it.
+
+        Args:
+            owners: Of each old shape, its topic; several may be of one.
+            whole: Topics that no part is split from, if they are continued.
+        """
+        ranked = sorted(self.kept, key=lambda link: -link[2])
+        kept = {owners[shape]: (owners[shape], new, score) for shape, new, score in reversed(ranked)}
+        first = {new for _, new, _ in kept.values()}
+        parts = {
+            new: owners[shape]
+            for shape, new, _ in (*self.kept, *self.split)
+            if new not in first and owners[shape] in whole & kept.keys()
+        }
+        split = tuple((owners[s], new, score) for s, new, score in self.split if new not in parts)
+        merged = {
+            owners[s]: (owners[s], new, score) for s, new, score in self.merged if owners[s] not in kept
+        }
+        retired = {owners[s] for s in self.retired} - kept.keys() - merged.keys()
+        links = tuple(kept[owner] for owner in sorted(kept)), split, tuple(merged.values())
+        return ContinuedTopics(*links, self.new, tuple(sorted(retired))), parts
+
     @property
     def born(self) -> tuple[int, ...]:
         """All new topics that need a new id."""
@@ -55,7 +78,10 @@ def shape_similarity(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Fl
     shared = np.array(
         [[len(o & n) / max(1, min(len(o), len(n))) for n in sets[len(old) :]] for o in sets[: len(old)]]
     )
-    similarity: Floats = (PHRASE_SHARE * shared + (1 - PHRASE_SHARE) * cosine).astype(np.float32)
+    # Where one side has no phrases, the centroids decide alone.
+    known = np.array([bool(o.phrases) for o in old])[:, None] & np.array([bool(n.phrases) for n in new])
+    share = np.where(known, PHRASE_SHARE, 0.0)
+    similarity: Floats = (share * shared + (1 - share) * cosine).astype(np.float32)
     return similarity
 
 

@@ -203,6 +203,21 @@ def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
 
 
 @pytest.mark.slow
+def test_topics_that_a_user_merged_stay_together_when_topics_are_fitted_again(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(60))], topics=3)
+        law, sea, other = (
+            collection.document(id_).topics[0].topic_id for id_ in ("d00", "d01", "d02")
+        )  # one of each subject
+        collection.merge_topics(law, [sea])
+        collection.rename_topic(law, "Law of the sea")
+        for _ in range(2):
+            collection.index([], refit=True, topics=3)
+            sizes = {topic.id: (topic.label, topic.size) for topic in collection.topics()}
+            assert sizes.keys() == {law, other}
+            assert sizes[law] == ("Law of the sea", 40)
+
+
 def test_merged_topics_keep_one_id_and_links_to_the_others_lead_to_it(tmp_path):
     source = write(tmp_path / "a.jsonl", made())
     with opened(tmp_path / "home") as collection:

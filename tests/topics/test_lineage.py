@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.topics.lineage import TopicShape, shape_similarity, trace
+from indexer.topics.lineage import ContinuedTopics, TopicShape, shape_similarity, trace
 
 
 def shape(i, *phrases):
@@ -48,3 +48,17 @@ def test_the_first_topics_are_all_born():
 
 def test_word_order_and_plural_do_not_matter():
     assert shape_similarity([shape(0, "law of taxes")], [shape(0, "of tax law")])[0, 0] == pytest.approx(0.5)
+
+
+def test_shapes_of_one_topic_are_one_topic_again():
+    """Topic 0 has the shapes 0 and 1, topic 1 has shape 2, topic 2 has the shapes 3 and 4."""
+    links = ContinuedTopics(
+        kept=((0, 5, 0.7), (1, 6, 0.9), (2, 7, 0.8)), split=((0, 8, 0.4), (2, 9, 0.5)),
+        merged=((3, 7, 0.6),), new=(4,), retired=(4,),
+    )  # fmt: skip
+    found, parts = links.of_owners([0, 0, 1, 2, 2], {0, 2})
+    assert found.kept == ((0, 6, 0.9), (1, 7, 0.8))  # the nearest part continues the topic
+    assert parts == {5: 0, 8: 0}
+    assert found.split == ((1, 9, 0.5),)
+    assert found.merged == ((2, 7, 0.6),)
+    assert (found.new, found.retired, found.born) == ((4,), (), (4, 9))
