@@ -124,7 +124,12 @@ def indent(block: str, by: str = INDENT) -> str:
 
 
 def table(
-    rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), right: Sequence[int] = (), margin: int = 0
+    rows: Sequence[Sequence[str]],
+    *,
+    head: Sequence[str] = (),
+    right: Sequence[int] = (),
+    margin: int = 0,
+    parts: str = "",
 ) -> str:
     """Align columns; the last one is wrapped. Cells are never cut, as those of `rich.table` would be.
 
@@ -132,6 +137,7 @@ def table(
         head: Names of the columns.
         right: Indices of the columns aligned on the right.
         margin: Width of the indentation that the caller adds.
+        parts: Separates the parts of the last column, of which those are shown that fit into one line, and at least one.
     """
     if not rows:
         return ""
@@ -142,9 +148,20 @@ def table(
     lines: list[str] = []
     for row in all_rows:
         begin = "".join(pad(row[i], width, right=i in right) + GAP for i, width in enumerate(widths))
-        for i, text in enumerate(wrap(row[-1], room)):
+        last = _fitting(row[-1], room, parts) if parts else row[-1]
+        for i, text in enumerate(wrap(last, room)):
             lines.append(((begin if i == 0 else " " * before) + text).rstrip())
     return "\n".join(lines)
+
+
+def _fitting(text: str, width: int, separator: str) -> str:
+    first, *others = text.split(separator)
+    for part in others:
+        longer = f"{first}{separator}{part}"
+        if cells(longer) > width:
+            break
+        first = longer
+    return first
 
 
 def facts(rows: Iterable[tuple[str, str]], *, margin: int = 0) -> str:

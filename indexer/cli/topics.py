@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from indexer.topics.history import TopicDetails, TopicHistory
 
 MAX_PHRASES = 6  # of a topic in the list
+SEPARATOR = "; "  # between them
 FULL_SHARE = 0.995  # printed as 100 %: a column of such shares is left out
 DOCUMENT_COLUMNS = ("document", "title", "topic", "label", "weight")
 
@@ -46,10 +47,16 @@ def topics() -> None:
 
 
 @topics.command("list")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="List the N largest only.")
+@click.option(
+    "--phrases",
+    is_flag=True,
+    help=f"List {MAX_PHRASES} leading phrases of each, not only those that fit into a line.",
+)
 @json_of("id, label, documents, phrases, label_locked, and the growth: since, share_lately, share_before, growth "
          "(share_lately / share_before - 1), clear (significant); null without dates")  # fmt: skip
 @pass_app
-def list_(app: App, as_json: bool) -> None:
+def list_(app: App, limit: int | None, phrases: bool, as_json: bool) -> None:
     """List all topics, largest first, with their leading phrases.
 
     If documents have dates, the growth compares the share of each topic among the newest fifth of them with its share
@@ -58,13 +65,15 @@ def list_(app: App, as_json: bool) -> None:
     \b
     Examples:
       indexer topics
+      indexer topics --limit 10 --phrases
       indexer topics list --json
     """
     with app.collection() as collection:
-        found = collection.topics()
+        found = collection.topics()[:limit]
         trends = collection.topic_trends()
     value = [serialize.growing(topic, trends) for topic in found]
-    show_result(value, format_topics(found, trends) or "no topics yet", as_json=as_json)
+    text = format_topics(found, trends, phrases=phrases)
+    show_result(value, text or "no topics yet", as_json=as_json)
 
 
 @topics.command()
@@ -230,18 +239,25 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
 # -- as text ------------------------------------------------------------------------------------------------
 
 
-def format_topics(topics: Sequence[Topic], trends: Trends | None = None) -> str:
-    """Format topics, one on a line; with their growth, if documents have dates."""
-    rows = [
-        (topic.id, f"{topic.size:,}", clean(topic.label), clean("; ".join(topic.phrases[:MAX_PHRASES])))
-        for topic in topics
-    ]
-    head = ("id", "documents", "label", "leading phrases")
-    if trends is None:
-        return table(rows, head=head, right=(1,))
-    growths = [growth(trends.by_topic.get(topic.id)) for topic in topics]
-    with_growth = [(*row[:2], change, *row[2:]) for row, change in zip(rows, growths, strict=True)]
-    return table(with_growth, head=(*head[:2], f"growth since {trends.since}", *head[2:]), right=(1, 2))
+def format_topics(topics: Sequence[Topic], trends: Trends | None = None, *, phrases: bool = False) -> str:
+    """Format topics, one on a line unless more phrases are asked for; with their growth, if documents have dates."""
+    rows = []
+    for topic in topics:
+        growths = [] if trends is None else [growth(trends.by_topic.get(topic.id))]
+        rows.append(
+            (topic.id, f"{topic.size:,}", *growths, clean(topic.label), _phrases(topic, whole=phrases))
+        )
+    since = [] if trends is None else [f"growth since {trends.since}"]
+    head = ("id", "documents", *since, "label", "leading phrases" if phrases else "other phrases")
+    return table(rows, head=head, right=range(1, 2 + len(since)), parts="" if phrases else SEPARATOR)
+
+
+def _phrases(topic: Topic, *, whole: bool) -> str:
+    """Join the leading phrases; not the one that is the label, unless the list is to be whole."""
+    named = (
+        topic.phrases[:1] if topic.phrases and topic.label.casefold() == topic.phrases[0].casefold() else ()
+    )
+    return clean(SEPARATOR.join(topic.phrases[0 if whole else len(named) : MAX_PHRASES]))
 
 
 def _format_details(details: TopicDetails) -> str:

@@ -110,3 +110,11 @@ def test_count_knows_one_and_many():
 def test_paths_below_the_current_folder_are_shown_as_typed(tmp_path):
     assert output.near(f"{tmp_path}/a.jsonl:3: bad") == "a.jsonl:3: bad"
     assert output.near("/elsewhere/a.jsonl") == "/elsewhere/a.jsonl"
+
+
+def test_parts_of_the_last_column_that_fit_into_a_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    rows = [("a" * 48, "one; two; three"), ("b", "a long first part; two")]  # 50 and room for ten
+    assert table(rows, parts="; ").splitlines() == [
+        f"{'a' * 48}  one; two", f"b{' ' * 49}a long", f"{' ' * 50}first part",
+    ]  # fmt: skip

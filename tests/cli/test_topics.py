@@ -27,8 +27,12 @@ def test_topics_alone_lists_them(read):
     assert read("topics").stdout == read("topics", "list").stdout
     assert read("topics", "--json").stdout == read("topics", "list", "--json").stdout
     head, *rows = read("topics").stdout.splitlines()
-    assert re.fullmatch(r"id +documents +growth since \d+ +label +leading phrases", head)
-    assert sum(row.startswith("t-00000") for row in rows) == 3
+    assert re.fullmatch(r"id +documents +growth since \d+ +label +other phrases", head)
+    assert [row[:7] for row in rows] == ["t-00000"] * 3  # a line each
+    whole = read("topics", "--phrases", "--limit", "2").stdout.splitlines()
+    assert sum(row.startswith("t-00000") for row in whole) == 2
+    assert whole[0].endswith("leading phrases")
+    assert as_json(read("topics", "--limit", "2", "--json")) == as_json(read("topics", "--json"))[:2]
 
 
 def test_topics_as_json_are_largest_first(read):
