@@ -114,7 +114,10 @@ def test_paths_below_the_current_folder_are_shown_as_typed(tmp_path):
 
 def test_parts_of_the_last_column_that_fit_into_a_line(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    rows = [("a" * 48, "one; two; three"), ("b", "a long first part; two")]  # 50 and room for ten
-    assert table(rows, parts="; ").splitlines() == [
-        f"{'a' * 48}  one; two", f"b{' ' * 49}a long", f"{' ' * 50}first part",
+    rows = [
+        ("a" * 38, "one; two; three and four"),
+        ("b", "a long first part of it; two"),
+    ]  # 40, and 20 are left
+    assert output.table(rows, parts="; ").splitlines() == [
+        f"{'a' * 38}  one; two", f"b{' ' * 39}a long first part of", f"{' ' * 40}it",
     ]  # fmt: skip
