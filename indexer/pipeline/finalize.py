@@ -68,6 +68,7 @@ class Finisher:
         self._begun: NamedFit | None = None
         self.finished = 0  # documents that were mined and not finished, by any run
         self.without_topic = 0  # of the documents that were assigned: those without a topic
+        self.fitted_to = 0  # documents of the collection when its topics were fitted; 0: not known
 
     def begin(self, timed: Timer, request: TopicRequest, *, refit: bool) -> Assigner | None:
         """Return what assigns the further documents of this run when they are written, or None where `finish` must.
@@ -131,6 +132,7 @@ class Finisher:
             entries = topic_entries(self.catalog, self.collection, topics, self.run)
             self.catalog.save_topics(self.collection, entries)
         self._mark_done(documents, live)
+        self.fitted_to = live.documents
         if not new:
             with timed("drift"):
                 drift_check.keep_up(self.engine, self.catalog, self.collection)
@@ -210,6 +212,7 @@ class Finisher:
             live.model,
             live.fitted or live.run,
             frequencies=live.frequencies,
+            documents=live.documents,
         )
         save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
         for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents

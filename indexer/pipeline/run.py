@@ -57,6 +57,7 @@ STORE_CHUNK = 256  # documents stored in one transaction
 NEARLY_ALL = 0.9  # of the earlier texts: when so many are replaced, the topics are fitted again
 
 FEW_CHARACTERS = 100_000  # tagged in a second or two
+DOUBLED = 2  # so many times the documents that topics were fitted to: they may be about something else
 MANY, MANY_SHARE = 10, 0.2  # documents of a run without a topic; a fit leaves 2 % so
 
 T = TypeVar("T")
@@ -405,6 +406,12 @@ class Pipeline:
         report.without_topic = finisher.without_topic
         report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(self.engine.topics())
+        documents = self.engine.info().documents
+        if report.mined and finisher.fitted_to and documents >= DOUBLED * finisher.fitted_to:
+            report.notes.append(
+                f"Topics were found in {finisher.fitted_to:,} documents, and there are {documents:,} now. "
+                "Find them again, with ids kept: indexer topics refit."
+            )
         self._compact(report)
 
     def _new_finisher(self, report: RunReport) -> Finisher:

@@ -85,6 +85,7 @@ class TopicFitter:
             frequencies=DocumentFrequencies.of(
                 [row.phrase_id for row in rows] for _, rows in self.read.values()
             ),
+            documents=sum(self._catalog.count(self._ledger).values()),
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named

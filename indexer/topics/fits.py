@@ -35,6 +35,7 @@ class NamedFit:
     fitted: str = ""  # the run whose documents the arrays were fitted to, where it is another one
     outdated: bool = False  # nearly all texts were replaced since
     frequencies: DocumentFrequencies = field(default_factory=DocumentFrequencies)  # keyphrases depend on them
+    documents: int = 0  # of the collection, when the arrays were fitted; 0 where an earlier version did it
 
     def answers(self, request: TopicRequest) -> bool:
         """Whether a request for topics is met without another fit."""
@@ -71,6 +72,7 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "fitted": named.fitted or named.run,
         "sample": sample,
         "documents": documents,
+        "collection": named.documents,
         "silhouette": silhouette if np.isfinite(silhouette) else None,
         "lineage": [{name: getattr(entry, name) for name in _LINEAGE} for entry in named.lineage],
     }
@@ -105,4 +107,5 @@ def _named(found: Fit) -> NamedFit:
         str(info.get("fitted", "")),
         bool(info.get(OUTDATED)),
         DocumentFrequencies.from_arrays(found.arrays),
+        int(info.get("collection", 0)),
     )

@@ -44,6 +44,17 @@ def test_topics_are_found_anew_when_nearly_all_texts_are_others(tmp_path):
         assert not before & set(sizes)
 
 
+def test_a_run_says_when_the_collection_has_doubled_since_its_topics_were_found(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(9))], topics=3)
+        more = made(60)[9:]
+        assert collection.index([write(tmp_path / "b.jsonl", more[:8])]).notes == []
+        (note,) = collection.index([write(tmp_path / "c.jsonl", more[8:10])]).notes
+        assert note.startswith("Topics were found in 9 documents, and there are 19 now.")
+        assert collection.index([], refit=True).notes == []
+        assert collection.index([write(tmp_path / "d.jsonl", more[10:20])]).notes == []
+
+
 def broken_off(*_):
     raise KeyboardInterrupt
 
