@@ -65,7 +65,7 @@ def list_(app: App, limit: int | None, phrases: bool, as_json: bool) -> None:
     \b
     Examples:
       indexer topics
-      indexer topics --limit 10 --phrases
+      indexer topics list --limit 10 --phrases
       indexer topics list --json
     """
     with app.collection() as collection:
