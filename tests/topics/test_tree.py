@@ -47,6 +47,7 @@ def test_copies_are_one_leaf():
     tree = Tree.of(at_angles(0, 0, 90, 90), 4, seed=0)
     assert groups(tree.cut(2)) == {frozenset([0, 1]), frozenset([2, 3])}
     assert len(tree.joins) == 1
+    assert groups(tree.cut(4)) == groups(tree.cut(2))  # there are no more
 
 
 def test_points_move_to_the_nearest_mean():

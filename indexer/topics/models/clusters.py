@@ -24,9 +24,7 @@ from indexer.topics.models.tree import SMALL, Labels, Tree, settled, silhouette
 MAPPED_DIMS = 50  # principal components kept; 50 and 100 are equal within noise, raw is slower
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average are not a topic
 FEWEST, MOST = 12, 48  # topics that are looked for in a sample of some thousand documents
-NEARLY_BEST = (
-    0.98  # of the highest silhouette: the smallest number of topics that comes so near to it is taken
-)
+NEARLY_BEST = 0.98  # of the highest silhouette: the smallest number of topics with so much of it is taken
 WITHOUT_TOPIC = 0.015  # share of the sampled documents that may be left without a topic
 ROUNDED = 1e-4  # copies of a text differ by less, as they are multiplied in batches of other sizes
 TELLING = 50  # documents, from which on such a share says something
@@ -36,9 +34,8 @@ SEED = 20220227
 
 
 def load_libraries() -> None:
-    """Import the libraries of `fit` ahead of the first fit; it takes a second."""
-    import sklearn.cluster
-    import sklearn.metrics  # noqa: F401
+    """Import the library of `fit` ahead of the first fit; it takes a second."""
+    import sklearn.cluster  # noqa: F401
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def fit(sample: Sample, number: int | None = None, *, starts: Sequence[int] = ra
     distinct = _distinct(documents)
     trees = grown(documents, number, starts)
     number = min(number or _best_number(trees, distinct), distinct)
-    found = [settled(documents, tree.cut(min(number, len(tree.joins) + 1))) for tree in trees]
+    found = [settled(documents, tree.cut(number)) for tree in trees]
     return space.fit(
         max(found, key=lambda topics: _silhouette(documents, np.argmax(documents @ topics.T, axis=1)))
     )

@@ -45,9 +45,9 @@ class Tree:
         return cls(points, small, _joins(points, small))
 
     def cut(self, number: int) -> Labels:
-        """The cluster of each point, from 0, where there are so many: int [n]."""
+        """The cluster of each point, from 0, where there are so many, or all small ones if these are fewer: int [n]."""
         goes_into = np.arange(len(self.joins) + 1)
-        for stays, goes in self.joins[: len(goes_into) - number]:
+        for stays, goes in self.joins[: max(0, len(goes_into) - number)]:
             goes_into[goes_into == goes] = stays
         return np.unique(goes_into, return_inverse=True)[1][self.small]
 
