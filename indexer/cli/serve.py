@@ -58,6 +58,7 @@ def serve(
     import uvicorn
 
     from indexer.errors import SettingsError
+    from indexer.search.synonyms import synonyms_of
     from indexer.web import processes
     from indexer.web.api_keys import Keys
     from indexer.web.app import make_app
@@ -84,6 +85,7 @@ def serve(
         "ssl_keyfile": certificate_key,
         "timeout_graceful_shutdown": 10,
     }
+    synonyms_of(settings.synonyms)  # a file that cannot be read is an error now, and not in every search
     collection = ServedCollection.open(settings, create=False)
     click.echo(f"http{'s' if certificate else ''}://{host}:{port}  (Ctrl-C ends it)", err=True)
     if workers == 1:

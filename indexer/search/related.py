@@ -43,7 +43,7 @@ def near_topics(topics: Sequence[Topic], id_: str, limit: int) -> list[tuple[Top
 def other_phrases(engine: Engine, query: str, vector: Vector, limit: int) -> list[tuple[PhraseRow, float]]:
     """Phrases of several documents that mean nearly the same as a query in other words, with the cosine.
 
-    A phrase with all the words of the query, or with those of a nearer one, tells nothing new.
+    A phrase with all the words of the query, or with those of a nearer one, is left out.
     """
     known = [set(normal_form(query).split())]
     found = []

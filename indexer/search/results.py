@@ -53,7 +53,5 @@ class SearchResults:
     by_meaning: bool  # the nearest are among the hits, or all of them
     corrections: Mapping[str, str]  # word as typed, that no document has ► word that was searched instead
     diverse: bool  # documents that say something else come before those that say the same again
-    synonyms: Mapping[
-        str, tuple[str, ...]
-    ]  # term as typed ► what was searched for it, after the user's own file
+    synonyms: Mapping[str, tuple[str, ...]]  # term as typed ► what was searched for it
     close: bool  # False: the hits are the nearest documents, and no nearer than those of a query without a meaning

@@ -10,11 +10,12 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
 from indexer.errors import SettingsError
+from indexer.log import get_logger
 
 MAX_BYTES = 10_000_000
 MOST_WORDS = 5  # of a term
@@ -25,6 +26,8 @@ _WORD = re.compile(r"\+?\w[\w'’.-]*\w|\+?\w")
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 Terms = tuple[str, ...]
+
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,31 +84,42 @@ def _quoted(term: str) -> str:
     return term if term.isalnum() else f'"{term}"'
 
 
+_known: dict[str, tuple[int, Synonyms]] = {}  # path ► when it was changed, and what was read then
+
+
 def synonyms_of(path: str) -> Synonyms:
     """Read a file of synonyms, again when it has changed; none for an empty path.
 
+    A file that can no longer be read leaves the synonyms as they were, with a warning in the log: searches go on.
+
     Raises:
-        SettingsError: It is not there, too large, or a line of it cannot be read.
+        SettingsError: This process has not read it before, and it is not there, too large, or has a line that is no rule.
     """
     if not path:
         return Synonyms()
+    changed, last = _known.get(path, (-1, None))
     try:
         state = Path(path).stat()
-    except OSError as error:
-        raise SettingsError(f"The file of synonyms {path} cannot be read: {error.strerror}.") from error
-    if state.st_size > MAX_BYTES:
-        raise SettingsError(
-            f"The file of synonyms {path} has {state.st_size:,} bytes; at most {MAX_BYTES:,} are read."
-        )
-    return _read(path, state.st_mtime_ns)
-
-
-@lru_cache(maxsize=4)
-def _read(path: str, _changed: int) -> Synonyms:
-    try:
-        lines = Path(path).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        if state.st_mtime_ns == changed and last is not None:
+            return last
+        if state.st_size > MAX_BYTES:
+            raise SettingsError(
+                f"{path} has {state.st_size:,} bytes; at most {MAX_BYTES:,} of synonyms are read."
+            )
+        found = _read(path)
+    except (OSError, UnicodeDecodeError, SettingsError) as error:
+        if last is not None:
+            logger.warning("synonyms_not_read", file=path, reason=str(error))
+            return last
+        if isinstance(error, SettingsError):
+            raise
         raise SettingsError(f"The file of synonyms {path} cannot be read: {error}.") from error
+    _known[path] = state.st_mtime_ns, found
+    return found
+
+
+def _read(path: str) -> Synonyms:
+    lines = Path(path).read_text("utf-8-sig").splitlines()
     found: dict[Terms, dict[str, None]] = defaultdict(dict)
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):

@@ -120,9 +120,11 @@ def test_words_are_searched_with_synonyms_of_ones_own_and_the_output_says_so(rea
     )
     assert read("search", "automaton").stdout.startswith("'automaton' was searched as 'robot'.")
     assert found(read("search", "manipulator", "--verbatim", "--mode", "words", "--json"))["total"] == 0
-    file.write_text("lonely\n", "utf-8")
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text("lonely\n", "utf-8")
+    monkeypatch.setenv("INDEXER_SYNONYMS", str(wrong))
     result = read("search", "robot")
-    assert (result.exit_code, result.stderr.startswith(f"Error: {file}, line 1: 'lonely'")) == (2, True)
+    assert (result.exit_code, result.stderr.startswith(f"Error: {wrong}, line 1: 'lonely'")) == (2, True)
 
 
 def test_other_words_for_the_query_are_named(read, monkeypatch):

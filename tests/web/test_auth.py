@@ -231,3 +231,11 @@ def test_a_port_in_use_is_named_with_what_to_do(own):
     assert result.exit_code == 2
     assert f"The server cannot listen on port {port} of 127.0.0.1" in result.output
     assert "choose another one with --port" in " ".join(result.output.split())
+
+
+def test_serve_refuses_synonyms_that_cannot_be_read(own, tmp_path, monkeypatch):
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text("lonely\n", "utf-8")
+    monkeypatch.setenv("INDEXER_SYNONYMS", str(wrong))
+    result = CliRunner().invoke(main, ["--home", str(own), "serve", "--port", "0"])
+    assert (result.exit_code, "line 1: 'lonely'" in result.stderr) == (2, True)
