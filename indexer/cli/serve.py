@@ -74,6 +74,7 @@ def serve(
         )
     if needs_keys and not certificate and not keys:
         click.echo("Warning: without --certificate, keys and texts are sent unencrypted.", err=True)
+    synonyms_of(settings.synonyms)  # a file that cannot be read is an error now, and not in every search
     sockets = processes.listen(host, port)
     port = sockets[0].getsockname()[1]
     options: dict[str, Any] = {
@@ -85,7 +86,6 @@ def serve(
         "ssl_keyfile": certificate_key,
         "timeout_graceful_shutdown": 10,
     }
-    synonyms_of(settings.synonyms)  # a file that cannot be read is an error now, and not in every search
     collection = ServedCollection.open(settings, create=False)
     click.echo(f"http{'s' if certificate else ''}://{host}:{port}  (Ctrl-C ends it)", err=True)
     if workers == 1:

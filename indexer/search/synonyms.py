@@ -90,10 +90,10 @@ _known: dict[str, tuple[int, Synonyms]] = {}  # path ► when it was changed, an
 def synonyms_of(path: str) -> Synonyms:
     """Read a file of synonyms, again when it has changed; none for an empty path.
 
-    A file that can no longer be read leaves the synonyms as they were, with a warning in the log: searches go on.
+    A file that can no longer be read leaves the synonyms as they were, with a warning in the log: searches continue.
 
     Raises:
-        SettingsError: This process has not read it before, and it is not there, too large, or has a line that is no rule.
+        SettingsError: This process has not read it before, and it is not there, too large, or has an invalid line.
     """
     if not path:
         return Synonyms()
