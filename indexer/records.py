@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -230,6 +230,26 @@ class Topic:
     size: int  # documents that have it
     centroid: Vector  # in the encoder's space
     label_locked: bool = False
+    parent: str | None = None  # id of the topic above it; its documents are those of its subtopics
+
+
+def leaves(topics: Iterable[Topic]) -> list[Topic]:
+    """The topics that documents have: those that are no parents."""
+    found = list(topics)
+    above = {topic.parent for topic in found}
+    return [topic for topic in found if topic.id not in above]
+
+
+def topic_path(id_: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The ids from the top of the tree down to a topic.
+
+    Args:
+        parents: Topic ► the topic above it; what is missing is at the top.
+    """
+    path = [id_]
+    while (above := parents.get(path[0])) and above not in path:
+        path.insert(0, above)
+    return tuple(path)
 
 
 def phrase_id(phrase: str) -> str:

@@ -14,6 +14,7 @@ from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
 from indexer.pipeline.run import Pipeline, RunReport
 from indexer.pipeline.steps import MiningOptions
+from indexer.topics.models.registry import TopicRequest
 from workers import retrain_tasks
 from workers.messages import Sender, feed
 from workers.resources import Resources
@@ -71,7 +72,8 @@ def _finish_locked(resources: Resources, run: Run) -> None:
         )
         report = RunReport(run=run.id)
         with threadpool_limits(1, user_api="blas"):
-            pipeline.finish(report, options["topics"], refit=options["refit"])
+            request = TopicRequest.read(options["topics"], options.get("levels"))
+            pipeline.finish(report, request, refit=options["refit"])
     except IndexerError as error:  # the next maintenance tries again
         logger.warning("run_not_finished", run=run.id, reason=str(error))
         return

@@ -67,7 +67,7 @@ def _tour(app: App, collection: OpenedCollection) -> None:
     topics = collection.topics()
     labels = serialize.labels_of(topics)
     _step(app, "Topics that were found, with documents and leading phrases", "topics")
-    say(format_topics(topics[:TOPICS_SHOWN]))
+    say(format_topics([(0, topic) for topic in topics[:TOPICS_SHOWN]]))
     if len(topics) > TOPICS_SHOWN:
         say(dim(f"and {len(topics) - TOPICS_SHOWN:,} more"))
 

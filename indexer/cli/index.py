@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from indexer.cli.app import App, command, json_of, json_option, pass_app
-from indexer.cli.options import reading_options, sources_argument, topics_option
+from indexer.cli.options import levels_option, reading_options, sources_argument, topics_option
 from indexer.cli.output import near, print_json, say, show_result, warn, working
 from indexer.export.formatting import count, duration
 
@@ -29,6 +29,7 @@ MIN_FOR_A_RATE = 100  # documents; with fewer, most of the time is startup
 @sources_argument
 @reading_options
 @topics_option
+@levels_option
 @click.option("--refit-topics", is_flag=True, help="Find topics again; continued topics keep their ids.")
 @click.option("--delete-missing", is_flag=True,
               help="Delete documents that came from these sources and are no longer in them.")  # fmt: skip
@@ -43,6 +44,7 @@ def index(
     sources: tuple[Path, ...],
     options: ReadOptions,
     topics: str | None,
+    levels: str | None,
     refit_topics: bool,
     delete_missing: bool,
     no_workers: bool,
@@ -70,8 +72,8 @@ def index(
     with working(app) as progress, app.collection(settings, make=True) as collection:
         _warn_of_other_encoder(app, collection.settings)
         report = collection.index(
-            list(sources), options=options, topics=topics, refit=refit_topics, delete_missing=delete_missing,
-            workers=not no_workers, wait=not no_wait, progress=progress,
+            list(sources), options=options, topics=topics, levels=levels, refit=refit_topics,
+            delete_missing=delete_missing, workers=not no_workers, wait=not no_wait, progress=progress,
         )  # fmt: skip
     show_report(app, report, as_json=as_json, nothing=_nothing_done(report, sources))
     if strict and report.failed:

@@ -62,6 +62,28 @@ topics_option = click.option(
     "[default: chosen from the texts]",
 )  # fmt: skip
 
+
+class LevelsParam(click.ParamType):  # type: ignore[type-arg]
+    """The number of levels, or the number of topics at each."""
+
+    name = "levels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from indexer.errors import SettingsError
+        from indexer.topics.levels import Levels
+
+        try:
+            return str(Levels.read(value))
+        except SettingsError as error:
+            self.fail(str(error), param, ctx)
+
+
+levels_option = click.option(
+    "--levels", type=LevelsParam(), metavar="N|N,N",
+    help="Levels of topics (2), or the number of topics at each (7,20).  "
+    "[default: more than twelve topics are grouped under parents]",
+)  # fmt: skip
+
 sources_argument = click.argument(
     "sources",
     metavar="SOURCE...",

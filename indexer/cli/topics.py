@@ -13,7 +13,7 @@ import click
 from indexer.cli import completion
 from indexer.cli.app import App, Group, json_of, json_option, pass_app
 from indexer.cli.index import show_report
-from indexer.cli.options import topics_option
+from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from indexer.topics.history import TopicDetails, TopicHistory
 
 MAX_PHRASES = 6  # of a topic in the list
+INDENT = "  "  # of a subtopic
 SEPARATOR = "; "  # between them
 FULL_SHARE = 0.995  # printed as 100 %: a column of such shares is left out
 DOCUMENT_COLUMNS = ("document", "title", "topic", "label", "weight")
@@ -47,17 +48,18 @@ def topics() -> None:
 
 
 @topics.command("list")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="List the N largest only.")
+@click.option("--limit", type=click.IntRange(1), metavar="N",
+              help="List the N largest topics only, without the parents above them.")  # fmt: skip
 @click.option(
     "--phrases",
     is_flag=True,
     help=f"List {MAX_PHRASES} leading phrases of each, not only those that fit into a line.",
 )
-@json_of("id, label, documents, phrases, label_locked, and the growth: since, share_lately, share_before, growth "
+@json_of("id, label, documents, phrases, label_locked, parent, and the growth: since, share_lately, share_before, growth "
          "(share_lately / share_before - 1), clear (significant); null without dates")  # fmt: skip
 @pass_app
 def list_(app: App, limit: int | None, phrases: bool, as_json: bool) -> None:
-    """List all topics, largest first, with their leading phrases.
+    """List all topics, largest first, with their leading phrases. Subtopics follow their parent, indented.
 
     If documents have dates, the growth compares the share of each topic among the newest fifth of them with its share
     before; it is left out where fewer than five documents would be expected in either.
@@ -69,9 +71,10 @@ def list_(app: App, limit: int | None, phrases: bool, as_json: bool) -> None:
       indexer topics list --json
     """
     with app.collection() as collection:
-        found = collection.topics()[:limit]
+        tree = collection.topic_tree()
         trends = collection.topic_trends()
-    value = [serialize.growing(topic, trends) for topic in found]
+    found = [(0, topic) for topic in tree.leaves[:limit]] if limit else list(tree.walk())
+    value = [serialize.growing(topic, trends) for _, topic in found]
     text = format_topics(found, trends, phrases=phrases)
     show_result(value, text or "no topics yet", as_json=as_json)
 
@@ -190,20 +193,22 @@ def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
 
 @topics.command()
 @topics_option
+@levels_option
 @json_option
 @pass_app
-def refit(app: App, topics: str | None, as_json: bool) -> None:
+def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> None:
     """Find the topics again, from the stored documents.
 
     No source is read. A continued topic keeps its id and its user-defined name; the history of the others is recorded
     (indexer topics show).
 
     \b
-    Example:
+    Examples:
       indexer topics refit --topics 40
+      indexer topics refit --levels 7,20
     """
     with working(app) as progress, app.collection() as collection:
-        report = collection.index([], topics=topics, refit=True, progress=progress)
+        report = collection.index([], topics=topics, levels=levels, refit=True, progress=progress)
     show_report(app, report, as_json=as_json)
 
 
@@ -239,14 +244,21 @@ def export(app: App, kind: Any, documents: bool, output: Path | None) -> None:
 # -- as text ------------------------------------------------------------------------------------------------
 
 
-def format_topics(topics: Sequence[Topic], trends: Trends | None = None, *, phrases: bool = False) -> str:
-    """Format topics, one on a line unless more phrases are asked for; with their growth, if documents have dates."""
+def format_topics(
+    topics: Sequence[tuple[int, Topic]], trends: Trends | None = None, *, phrases: bool = False
+) -> str:
+    """Format topics, one on a line unless more phrases are asked for; with their growth, if documents have dates.
+
+    Args:
+        topics: With the depth of each, by which its label is indented.
+    """
+    above = {topic.parent for _, topic in topics}
     rows = []
-    for topic in topics:
+    for depth, topic in topics:
         growths = [] if trends is None else [growth(trends.by_topic.get(topic.id))]
-        rows.append(
-            (topic.id, f"{topic.size:,}", *growths, clean(topic.label), _phrases(topic, whole=phrases))
-        )
+        label = bold(clean(topic.label)) if topic.id in above else clean(topic.label)
+        phrases_ = "" if topic.id in above else _phrases(topic, whole=phrases)
+        rows.append((topic.id, f"{topic.size:,}", *growths, INDENT * depth + label, phrases_))
     since = [] if trends is None else [f"growth since {trends.since}"]
     head = ("id", "documents", *since, "label", "leading phrases" if phrases else "other phrases")
     return table(rows, head=head, right=range(1, 2 + len(since)), parts="" if phrases else SEPARATOR)
@@ -281,6 +293,10 @@ def _about_topic(details: TopicDetails) -> Iterator[tuple[str, str]]:
     yield "id", topic.id
     yield "documents", f"{topic.size:,}"
     yield "phrases", clean("; ".join(topic.phrases))
+    if details.above:
+        yield "part of", clean(" / ".join(f"{above.label} ({above.id})" for above in details.above))
+    for below in details.subtopics:
+        yield "subtopic", clean(f"{below.id} '{below.label}', {count(below.size, 'document')}")
     for other in details.others:
         yield "became too", clean(f"{other.id} '{other.label}'")
 

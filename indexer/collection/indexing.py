@@ -57,6 +57,7 @@ class IndexMethods(OpenCollection):
         *,
         options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
         topics: str | int | None = None,
+        levels: str | int | None = None,
         refit: bool = False,
         delete_missing: bool = False,
         workers: bool = True,
@@ -69,12 +70,14 @@ class IndexMethods(OpenCollection):
             options: Names of fields, and limits of the readers.
             topics: The number of topics (``40``), the topic model (``"clusters"``), or both (``"clusters:40"``); by
                 default the texts decide, or it stays as it was.
+            levels: How many levels of topics (``2``), or how many topics each has, the fewest first (``"7,20"``); by
+                default more than twelve topics are grouped under parents.
             refit: Fit the topics again; a continued topic keeps its id.
             delete_missing: Remove documents that came from these sources and are not in them any more.
             workers: Let workers do the mining, when the settings name a broker.
             wait: Until the workers are done; otherwise a maintaining worker finishes the run.
         """
-        requested = RunOptions(topics, refit, delete_missing)
+        requested = RunOptions(topics, refit, delete_missing, levels)
         run = self._source_run("index", workers, progress)
         report = run.run(sources, options, requested, wait=wait, progress=progress)
         if wait:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indexer.collection.base import POLL_INTERVAL_S, OpenCollection, on_live_generation
-from indexer.engines.base import Filter
+from indexer.engines.base import Filter, SearchRequest
 from indexer.engines.deadline import deadline
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
@@ -33,12 +33,13 @@ from indexer.search.synonyms import synonyms_of
 from indexer.search.timeline import Timeline, check_dates, timeline, whole_periods
 from indexer.search.trends import Trends, topic_trends
 from indexer.topics.explain import Why, explain
-from indexer.topics.history import TopicDetails, TopicHistory, topic_history, topic_ids
+from indexer.topics.hierarchy import TopicTree
+from indexer.topics.history import TopicDetails, TopicHistory, last_of, topic_history, topic_ids
 
 if TYPE_CHECKING:
     from indexer.topics.map import TopicMap
 
-MINED_FIELDS = ("topic", "keyphrase", "absent_keyphrase")
+MINED_FIELDS = ("topic", "topic_path", "keyphrase", "absent_keyphrase")
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
@@ -216,11 +217,14 @@ class QueryMethods(OpenCollection):
         return whole_periods(self.engine, [self._with_topic_ids(condition) for condition in filters])
 
     def _with_topic_ids(self, condition: Filter) -> Filter:
-        """A topic may be named by its id or its label; a retired id means all its successors."""
-        if condition.field != "topic":
+        """A topic may be named by id or label; a retired id means all its successors, a parent all that is below it."""
+        if condition.field not in ("topic", "topic_path"):
             return condition
+        tree = self.topic_tree()
         named = condition.value if isinstance(condition.value, list) else [condition.value]
-        ids = [id_ for name in named for id_ in self._topic_ids(str(name))]
+        names = [last_of(str(name), tree) if condition.field == "topic_path" else str(name) for name in named]
+        found = [below for name in names for id_ in self._topic_ids(name) for below in tree.below(id_)]
+        ids = list(dict.fromkeys(found))
         return Filter("topic", condition.operator, ids[0] if len(ids) == 1 else ids)
 
     @on_live_generation
@@ -341,8 +345,12 @@ class QueryMethods(OpenCollection):
     # -- topics ---------------------------------------------------------------------------------------------
 
     def topics(self) -> list[Topic]:
-        """All topics, largest first."""
-        return self.engine.topics()
+        """The topics that documents have, largest first."""
+        return list(self.topic_tree().leaves)
+
+    def topic_tree(self) -> TopicTree:
+        """All topics with the parents above them."""
+        return TopicTree(self.engine.topics())
 
     def topic_id(self, name: str) -> str:
         """The id of a live topic by id, number or label. A retired id leads to its most similar successor.
@@ -358,27 +366,42 @@ class QueryMethods(OpenCollection):
     def topic(self, name: str, *, documents: int = 5) -> TopicDetails:
         """A topic by id or label, with its most typical documents and its history."""
         id_, *others = self._topic_ids(name)
-        topics = {topic.id: topic for topic in self.engine.topics()}
+        tree = self.topic_tree()
+        topic = tree.by_id[id_]
+        below = (Filter("topic", "=", tree.below(id_)),)
         with self._limited():
-            leading = self.engine.topic_documents(id_, topics[id_].centroid, limit=documents)
-            significant = self.engine.significant_keyphrases((Filter("topic", "=", id_),))
+            if tree.subtopics(id_):
+                request = SearchRequest(vector=topic.centroid, filters=below, limit=documents)
+                leading = self.engine.search(request).meaning
+            else:
+                leading = self.engine.topic_documents(id_, topic.centroid, limit=documents)
+            significant = self.engine.significant_keyphrases(below)
         return TopicDetails(
-            topic=topics[id_],
-            others=tuple(topics[other] for other in others),
-            documents=tuple(self.engine.documents(leading.ids)),
+            topic=topic,
+            above=tree.path(id_)[:-1],
+            subtopics=tree.subtopics(id_),
+            others=tuple(tree.by_id[other] for other in others),
+            documents=tuple(self.engine.documents(leading.ids if leading else ())),
             significant_keyphrases=tuple(significant),
             history=self.topic_history(id_),
         )
 
     def near_topics(self, name: str, *, limit: int = 5) -> list[tuple[Topic, float]]:
         """Topics that are nearest to one in meaning, with the cosine."""
-        return near_topics(self.engine.topics(), self.topic_id(name), limit)
+        id_ = self.topic_id(name)
+        tree = self.topic_tree()
+        level = (
+            [topic for topic in tree.topics if tree.subtopics(topic.id)]
+            if tree.subtopics(id_)
+            else tree.leaves
+        )
+        return near_topics(level, id_, limit)
 
     def topic_map(self, *, tall: bool = False) -> TopicMap:
         """Positions of topics in a plane, similar ones near each other; it keeps its shape from fit to fit."""
         from indexer.topics.map import topic_map
 
-        return topic_map(self.engine.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
+        return topic_map(self.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
 
     def topic_trends(self, field: str = "") -> Trends | None:
         """Which topics grow; None where documents have no dates, or too many different ones.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from indexer.collection.base import on_live_generation
 from indexer.collection.queries import QueryMethods
@@ -13,8 +12,8 @@ from indexer.pipeline.next_generation import complete_switch
 from indexer.protocols import Progress, no_progress
 from indexer.records import Topic
 from indexer.runs.index import check_live
+from indexer.topics.hierarchy import TopicTree, renamed
 from indexer.topics.history import is_address
-from indexer.topics.labels import label_of
 
 
 class TopicMethods(QueryMethods):
@@ -36,7 +35,7 @@ class TopicMethods(QueryMethods):
                 f"'{label}' is how topics are numbered, and would lead to topic {label}.",
                 hint="Choose a name that is neither a number nor an id.",
             )
-        return self._name_topic(name, lambda topic: label, locked=True)
+        return self._name_topic(name, label)
 
     @on_live_generation
     def unname_topic(self, name: str) -> Topic:
@@ -46,29 +45,32 @@ class TopicMethods(QueryMethods):
             QueryError: Another topic has that name by now: `facts["other"]` is its id.
             CatalogError: Another process is writing to the collection.
         """
-        return self._name_topic(name, lambda topic: label_of(topic.phrases), locked=False)
+        return self._name_topic(name, None)
 
-    def _name_topic(self, name: str, label_for: Callable[[Topic], str], *, locked: bool) -> Topic:
+    def _name_topic(self, name: str, label: str | None) -> Topic:
         with self.catalog.lock(self.name, "indexer topics rename"):
             complete_switch(self.settings, self.catalog)
             check_live(self.engine)
             id_ = self.topic_id(name)
-            topics = self.engine.topics()
-            before = next(topic for topic in topics if topic.id == id_)
-            if not locked and not before.label_locked:
-                return before
-            label = label_for(before)
-            if other := _another(topics, id_, label):
+            tree = self.topic_tree()
+            if label is None and not tree.by_id[id_].label_locked:
+                return tree.by_id[id_]
+            topics = TopicTree(renamed(tree, id_, label))
+            topic = topics.by_id[id_]
+            if other := _another(topics.topics, id_, topic.label):
                 raise QueryError(
-                    f"Another topic is named '{label}' already: {other.id}.",
+                    f"Another topic is named '{topic.label}' already: {other.id}.",
                     hint="Choose another name, or make them one topic.",
                     command=f"Merge them: indexer topics merge {other.id} {id_}",
                     other=other.id,
                 )
-            self.catalog.rename_topic(self.name, id_, label, locked=locked)
-            renamed = replace(before, label=label, label_locked=locked)
-            self.engine.write_topics([renamed if topic.id == id_ else topic for topic in topics])
-        return renamed
+            for changed in topics.path(id_):
+                if changed.label != tree.by_id[changed.id].label or changed.id == id_:
+                    self.catalog.rename_topic(
+                        self.name, changed.id, changed.label, locked=changed.label_locked
+                    )
+            self.engine.write_topics(topics.topics)
+        return topic
 
     @on_live_generation
     def merge_topics(

@@ -102,7 +102,7 @@ class SearchRequest:
     filters: tuple[Filter, ...] = ()
     limit: int = 100  # length of each ranking; an engine may stop at 10,000
     nearest: int | None = None  # length of the ranking by vector, when it differs
-    facets: tuple[str, ...] = ()  # "topic", "keyphrase" or the name of a user field
+    facets: tuple[str, ...] = ()  # "topic", "topic_path", "keyphrase" or the name of a user field
     facet_size: int = 10
 
 
@@ -120,7 +120,8 @@ class SearchAnswer:
     """Rankings for the requested parts, and facet counts.
 
     Facets count all documents that match `words` (or, without words, all documents under the filters), whatever the
-    vector search returns. Each facet is (value, count), most frequent first, ties by value.
+    vector search returns. Each facet is (value, count), most frequent first, ties by value. The values of ``topic_path``
+    are the ids from the top of the tree down to a topic, or to a parent, joined by slashes.
     """
 
     words: Ranking | None
@@ -168,6 +169,11 @@ class Fragment:
     field: str
     text: str
     marks: tuple[tuple[int, int], ...]
+
+
+def path_value(path: Sequence[str]) -> str:
+    """Return a path of topics as a value of ``topic_path``."""
+    return "/".join(path)
 
 
 Why = Literal["unsound", "changed", "missing"]

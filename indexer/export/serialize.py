@@ -76,6 +76,7 @@ def topic(of: Topic) -> dict[str, Any]:
         "documents": of.size,
         "phrases": list(of.phrases),
         "label_locked": of.label_locked,
+        "parent": of.parent,
     }
 
 
@@ -166,6 +167,8 @@ def facets(of: Sequence[Facet]) -> dict[str, list[dict[str, Any]]]:
 def topic_details(of: TopicDetails) -> dict[str, Any]:
     return {
         **topic(of.topic),
+        "path": [above.id for above in of.above],
+        "subtopics": [topic(below) for below in of.subtopics],
         "became_too": [other.id for other in of.others],
         "top_documents": [
             {**document(d.document), "weight": rounded(weight(d, of.topic.id))} for d in of.documents

@@ -27,7 +27,9 @@ from indexer.pipeline.write_behind import WriteBehind
 from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Topic
 from indexer.topics.fits import NamedFit, live_fit, save_fit
+from indexer.topics.hierarchy import with_parents, without
 from indexer.topics.labels import LabelMaker, PhraseCount, label_of
+from indexer.topics.levels import Levels
 from indexer.topics.models.registry import TopicRequest
 
 PHRASE_CHUNK = 1_000  # phrase rows written at once
@@ -142,7 +144,9 @@ class Finisher:
         """Fit topics; the model stays unless another is requested, and the number where only the texts were replaced."""
         self._progress("fit topics", 0, None)
         number = live.requested if live and live.outdated else None
-        request = TopicRequest(request.model or (live.model if live else ""), request.number or number)
+        levels = request.levels if str(request.levels) or not live else Levels.read(live.levels)
+        number = request.number or levels.topics or number
+        request = TopicRequest(request.model or (live.model if live else ""), number, levels)
         return self._fit(request, self.engine.topics(), live)
 
     def _fit(
@@ -197,6 +201,10 @@ class Finisher:
         live = live_fit(self.catalog, self.collection)
         if live is None:
             raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        parents = without(live.parents, others)
+        kept = {*live.ids, *parents.values()} - set(others)
+        gone = {*live.parents.values()} - {*parents.values()}
+        moved = dict.fromkeys(others, into)
         documents = sorted(
             {id_ for other in others for id_, _ in self.engine.scan(None, (Filter("topic", "=", other),))}
         )
@@ -206,13 +214,19 @@ class Finisher:
             tuple(into if id_ in others else id_ for id_ in live.ids),
             live.requested,
             (
-                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in set(live.ids) - set(others)),
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in kept),
                 *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
+                *(
+                    LineageEntry(self.run, parent, one, "hand", 1.0)
+                    for parent, one in self._left_of(live, gone, moved)
+                ),
             ),
             live.model,
             live.fitted or live.run,
             frequencies=live.frequencies,
             documents=live.documents,
+            parents=parents,
+            levels=live.levels,
         )
         save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
         for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
@@ -223,6 +237,13 @@ class Finisher:
         self.install(merged, self._write_topics(merged, {}, rename=False))
         self._mark_done(documents, merged)
         return len(documents)
+
+    @staticmethod
+    def _left_of(live: NamedFit, gone: set[str], moved: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Parents that are gone, each with the topics that were below it, or what these were merged into."""
+        for parent in sorted(gone):
+            for topic in dict.fromkeys(moved.get(id_, id_) for id_ in live.groups()[parent]):
+                yield parent, topic
 
     def _documents(self, *, again: bool) -> list[str]:
         """Documents that were mined; with `again` also those that are done. Ascending."""
@@ -355,6 +376,13 @@ class Finisher:
         found = self.engine.search(SearchRequest(limit=1, facets=("topic",), facet_size=MAX_TOPICS))
         return dict(found.facets["topic"])
 
+    def _parent_sizes(self, named: NamedFit) -> dict[str, int]:
+        """How many documents have any topic below each parent."""
+        groups = named.groups()
+        below = [(Filter("topic", "=", list(topics)),) for topics in groups.values()]
+        counted = self.engine.count_topics(below) if below else []
+        return {id_: part.documents for id_, part in zip(groups, counted, strict=True)}
+
     def _write_topics(
         self, named: NamedFit, leading: Mapping[str, tuple[str, ...]], *, rename: bool
     ) -> list[Topic]:
@@ -364,7 +392,7 @@ class Finisher:
             leading: Topic id ► new leading phrases; other topics keep theirs.
             rename: Label them after these, except for labels that a user has given.
         """
-        sizes = self._sizes()
+        sizes = self._sizes() | self._parent_sizes(named)
         known = self._known()
         centroids = self._centroids(named)
         topics = []
@@ -374,6 +402,12 @@ class Finisher:
             locked = bool(old and old.label_locked)
             label = label_of(phrases) if old is None or (rename and not locked) else old.label
             topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], locked))
+        kept = {
+            id_: (topic.label, topic.label_locked)
+            for id_, topic in known.items()
+            if topic.label_locked or not rename
+        }
+        topics = with_parents(topics, named.parents, sizes, kept)
         self.catalog.check_locks()
         self.engine.write_topics(topics)
         return topics

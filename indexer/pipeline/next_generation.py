@@ -35,6 +35,7 @@ from indexer.protocols import Progress, no_progress
 from indexer.records import Topic
 from indexer.settings import Settings
 from indexer.topics.fits import NamedFit, live_fit, saved_fit
+from indexer.topics.levels import Levels
 from indexer.topics.lineage import relatives
 from indexer.topics.models.registry import TopicRequest
 
@@ -160,8 +161,10 @@ class NextGeneration:
 
 
 def as_in(live: NamedFit | None) -> TopicRequest:
-    """A request for topics as they are now: the same model and number."""
-    return TopicRequest(live.model, live.requested or len(set(live.ids))) if live else TopicRequest()
+    """A request for topics as they are now: the same model, number and levels."""
+    if live is None:
+        return TopicRequest()
+    return TopicRequest(live.model, live.requested or len(set(live.ids)), Levels.read(live.levels))
 
 
 def bring_up(

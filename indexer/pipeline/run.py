@@ -47,7 +47,7 @@ from indexer.pipeline.steps import (
 from indexer.pipeline.topic_fit import sample_ids
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers.source import place_of
-from indexer.records import Document, Prepared
+from indexer.records import Document, Prepared, leaves
 from indexer.text.pool import PreparePool
 from indexer.topics.fits import OUTDATED
 from indexer.topics.models.clusters import load_libraries
@@ -393,19 +393,15 @@ class Pipeline:
             self.catalog.resolve(self.collection, document_ids=written.hashes, stages=MINING)
         report.mined += len(written.hashes)
 
-    def finish(self, report: RunReport, topics: str | int | None = None, *, refit: bool = False) -> None:
-        """Make keyphrases, topics, phrase rows and labels final.
-
-        Args:
-            topics: See `TopicRequest.read`.
-        """
+    def finish(self, report: RunReport, request: TopicRequest | None = None, *, refit: bool = False) -> None:
+        """Make keyphrases, topics, phrase rows and labels final."""
         self.engine.catch_up()
         finisher = self._finisher or self._new_finisher(report)
         self._finisher = self._assigner = None
-        report.new_fit = finisher.finish(report.timed, TopicRequest.read(topics), refit=refit)
+        report.new_fit = finisher.finish(report.timed, request or TopicRequest(), refit=refit)
         report.without_topic = finisher.without_topic
         report.taken_over = max(0, finisher.finished - report.mined)
-        report.topics = len(self.engine.topics())
+        report.topics = len(leaves(self.engine.topics()))
         documents = self.engine.info().documents
         if report.mined and finisher.fitted_to and documents >= DOUBLED * finisher.fitted_to:
             report.notes.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
 
 import numpy as np
@@ -16,8 +16,10 @@ from indexer.engines.base import Engine
 from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import MentionRow, StoredDocument, Topic
 from indexer.topics.fits import NamedFit, live_fit, pending_fit, save_fit
+from indexer.topics.hierarchy import TopicTree
 from indexer.topics.labels import LabelMaker, PhraseCount
-from indexer.topics.lineage import ContinuedTopics, TopicShape, trace
+from indexer.topics.levels import grouped
+from indexer.topics.lineage import ContinuedTopics, TopicShape, trace, trace_parents
 from indexer.topics.models.base import Sample, TopicFit
 from indexer.topics.models.registry import DEFAULT, TopicModel, TopicRequest, topic_model
 
@@ -72,20 +74,29 @@ class TopicFitter:
         if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors):
             return pending
         fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
-        shapes, owners, merged = self._old_shapes(old, live)
+        old_parents = [topic for topic in old if topic.id in {other.parent for other in old}]
+        old_topics = [topic for topic in old if topic not in old_parents]
+        shapes, owners, merged = self._old_shapes(old_topics, live)
         continued, parts = trace(shapes, _shapes(fitted, rows, sample)).of_owners(owners, merged)
-        names = self._names(continued, old) | {n: old[o].id for n, o in parts.items()}
+        names = self._names(continued, old_topics) | {n: old_topics[o].id for n, o in parts.items()}
+        topics = tuple(names[at] for at in range(len(fitted)))
+        groups = grouped(fitted, sample, topics, request.levels.above(len(set(topics))))
+        tree = TopicTree(old)
+        above = trace_parents([set(tree.below(topic.id)) for topic in old_parents], groups)
+        parent_names = self._names(above, old_parents)
         named = NamedFit(
             self._run,
             fitted,
-            tuple(names[i] for i in range(len(fitted))),
+            topics,
             request.number,
-            tuple(self._lineage(continued, names, old)),
+            (*self._lineage(continued, names, old_topics), *self._lineage(above, parent_names, old_parents)),
             request.model or DEFAULT,
             frequencies=DocumentFrequencies.of(
                 [row.phrase_id for row in rows] for _, rows in self.read.values()
             ),
             documents=sum(self._catalog.count(self._ledger).values()),
+            parents=_parents(groups, parent_names),
+            levels=str(request.levels),
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named
@@ -181,6 +192,21 @@ def _without_vector(row: MentionRow) -> MentionRow:
     return MentionRow(
         row.document_id, row.phrase_id, row.phrase, row.surface, row.score, (), "", np.zeros(0, np.float32)
     )
+
+
+def _parents(groups: Sequence[frozenset[str]], names: Mapping[int, str]) -> dict[str, str]:
+    """Topic or parent ► the parent above it.
+
+    Args:
+        groups: Topics of each parent, the smallest first, so that the first one that holds something is right above it.
+    """
+    parents: dict[str, str] = {}
+    for at, group in enumerate(groups):
+        parents |= {topic: names[at] for topic in sorted(group) if topic not in parents}
+        wider = next((other for other in range(at + 1, len(groups)) if group < groups[other]), None)
+        if wider is not None:
+            parents[names[at]] = names[wider]
+    return parents
 
 
 def _shapes(fitted: TopicFit, rows: Sequence[MentionRow], sample: Sample) -> list[TopicShape]:

@@ -120,8 +120,9 @@ class Enricher:
             self._pipeline.take_in(self._usable(scanned, report), report, self._documents.count())
             self._catalog.resolve(self._collection, sources=[self._root], stages=TAKING_IN, before=start)
             self._pipeline.remove_missing([self._root], report)
-            self._pipeline.mine(report, TopicRequest.read(topics), refit=refit)
-            self._pipeline.finish(report, topics, refit=refit)
+            request = TopicRequest.read(topics)
+            self._pipeline.mine(report, request, refit=refit)
+            self._pipeline.finish(report, request, refit=refit)
             self._settle(self._write_back(self._documents.scan(self._pace.page), report, first=True), report)
 
     def some(self, rows: Iterable[UserRow], gone: Iterable[str], report: EnrichReport) -> None:

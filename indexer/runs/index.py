@@ -80,9 +80,14 @@ class RunOptions:
     topics: str | int | None = None
     refit: bool = False
     delete_missing: bool = False
+    levels: str | int | None = None
 
     def __post_init__(self) -> None:
-        TopicRequest.read(self.topics)  # refuse a wrong one now: it is used only after all is mined
+        self.request()  # refuse a wrong one now: it is used only after all is mined
+
+    def request(self) -> TopicRequest:
+        """Return how topics are to be found."""
+        return TopicRequest.read(self.topics, self.levels)
 
 
 @dataclass(frozen=True)
@@ -187,9 +192,7 @@ class SourceRun:
                 with recorded(self._catalog, report, detach=self._worker_pool is not None):
                     self._take_in(given, names or given, options, requested, report, again)
                     if self._worker_pool is None:
-                        self._pipeline.mine(
-                            report, TopicRequest.read(requested.topics), refit=requested.refit
-                        )
+                        self._pipeline.mine(report, requested.request(), refit=requested.refit)
                         self._finish(requested, report)
                         report.seconds = time.perf_counter() - start
                 if self._worker_pool is not None:
@@ -252,7 +255,7 @@ class SourceRun:
     ) -> None:
         """Let workers mine; with a progress callback, wait for them and finish the run."""
         sample, others = self._pipeline.mining_order()
-        request = TopicRequest.read(requested.topics)
+        request = requested.request()
 
         def assign() -> None:
             """Have workers write further documents with their topics."""
@@ -268,7 +271,7 @@ class SourceRun:
             self._finish(requested, report)
 
     def _finish(self, requested: RunOptions, report: RunReport) -> None:
-        self._pipeline.finish(report, requested.topics, refit=requested.refit)
+        self._pipeline.finish(report, requested.request(), refit=requested.refit)
 
 
 def check_live(engine: Engine) -> None:

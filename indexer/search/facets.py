@@ -13,13 +13,16 @@ from indexer.search.results import Facet, Mode, SearchResults
 def named_facets(
     facets: Mapping[str, tuple[tuple[str, int], ...]], labels: Mapping[str, str]
 ) -> tuple[Facet, ...]:
-    """Counts with names that can be read: a topic has its label."""
+    """Counts with names that can be read: a topic has its label, a path those from the top down."""
+
+    def named(field: str, value: str) -> str:
+        if field not in ("topic", "topic_path"):
+            return value
+        return "/".join(labels.get(id_, id_) for id_ in value.split("/"))
+
     return tuple(
-        Facet(
-            name,
-            tuple((value, labels.get(value, value) if name == "topic" else value, n) for value, n in values),
-        )
-        for name, values in facets.items()
+        Facet(field, tuple((value, named(field, value), n) for value, n in values))
+        for field, values in facets.items()
     )
 
 
@@ -43,15 +46,19 @@ def open_facets(
     """
     words = found.counted if found else counted_words(engine, query, mode, filters, absent)
     chosen = {condition.field for condition in filters if condition.operator == "="}
+    chosen |= {"topic_path"} if "topic" in chosen else set()  # the same choices, counted by the tree
     together = [name for name in fields if name not in chosen]
     groups = [together] if together else []
     groups += [[name] for name in fields if name in chosen]
     counted: dict[str, tuple[tuple[str, int], ...]] = {}
     for names in groups:
-        held = tuple(c for c in filters if c.operator != "=" or c.field not in names)
+        own = {"topic" if name == "topic_path" else name for name in names}
+        held = tuple(c for c in filters if c.operator != "=" or c.field not in own)
         request = SearchRequest(words=words, filters=held, limit=0, facets=tuple(names), facet_size=size)
         counted |= engine.search(request).facets
-    labels = {topic.id: topic.label for topic in engine.topics()} if "topic" in fields else {}
+    labels = (
+        {topic.id: topic.label for topic in engine.topics()} if {"topic", "topic_path"} & set(fields) else {}
+    )
     return named_facets({name: counted[name] for name in fields}, labels)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, LineageEntry
 from indexer.keyphrases.frequencies import DocumentFrequencies
+from indexer.records import topic_path
 from indexer.topics.models.base import TopicFit
 from indexer.topics.models.registry import DEFAULT, TopicRequest
 
@@ -36,10 +38,24 @@ class NamedFit:
     outdated: bool = False  # nearly all texts were replaced since
     frequencies: DocumentFrequencies = field(default_factory=DocumentFrequencies)  # keyphrases depend on them
     documents: int = 0  # of the collection, when the arrays were fitted; 0 where an earlier version did it
+    parents: Mapping[str, str] = field(default_factory=dict)  # topic or parent ► the parent above it
+    levels: str = ""  # requested; see `indexer.topics.levels.Levels`
 
     def answers(self, request: TopicRequest) -> bool:
         """Whether a request for topics is met without another fit."""
-        return request.model in ("", self.model) and request.number in (None, self.requested, len(self.ids))
+        return (
+            request.model in ("", self.model)
+            and request.number in (None, self.requested, len(self.ids))
+            and str(request.levels) in ("", self.levels)
+        )
+
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Each parent with the topics of documents that are below it, at any depth."""
+        found: dict[str, list[str]] = {}
+        for topic in dict.fromkeys(self.ids):
+            for above in topic_path(topic, self.parents)[:-1]:
+                found.setdefault(above, []).append(topic)
+        return {above: tuple(topics) for above, topics in found.items()}
 
 
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
@@ -68,6 +84,8 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
     info = {
         "ids": list(named.ids),
         "asked": named.requested,
+        "parents": dict(named.parents),
+        "levels": named.levels,
         "finder": named.model,
         "fitted": named.fitted or named.run,
         "sample": sample,
@@ -89,7 +107,8 @@ def pending_fit(
         if entry.run in installed or entry.info.get("sample") != sample:
             continue
         named = _named(catalog.fit(collection, entry.run))
-        same = (named.requested, named.model) == (request.number, request.model or DEFAULT)
+        asked = request.number, request.model or DEFAULT, str(request.levels)
+        same = (named.requested, named.model, named.levels) == asked
         if same and {e.old_id for e in named.lineage if e.old_id} == ancestors:
             return named
     return None
@@ -108,4 +127,6 @@ def _named(found: Fit) -> NamedFit:
         bool(info.get(OUTDATED)),
         DocumentFrequencies.from_arrays(found.arrays),
         int(info.get("collection", 0)),
+        info.get("parents", {}),
+        info.get("levels", ""),
     )

@@ -12,6 +12,7 @@ from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.engines.base import SignificantKeyphrase
 from indexer.errors import NotFound, QueryError
 from indexer.records import StoredDocument, Topic
+from indexer.topics.hierarchy import TopicTree
 
 
 def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> list[str]:
@@ -43,6 +44,16 @@ def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: 
         hint=f"Did you mean: {', '.join(near)}?" if near else "",
         command="" if near else "indexer topics lists them.",
     )
+
+
+def last_of(path: str, tree: TopicTree) -> str:
+    """The last topic of a path of ids or labels; a label may have a slash itself."""
+    for topic in sorted(tree.topics, key=lambda topic: -len(topic.label)):
+        if path.casefold() == topic.label.casefold() or path.casefold().endswith(
+            f"/{topic.label.casefold()}"
+        ):
+            return topic.id
+    return path.rpartition("/")[2]
 
 
 def topic_history(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> TopicHistory:
@@ -102,6 +113,8 @@ class TopicDetails:
     """A topic with representative documents and its history."""
 
     topic: Topic
+    above: tuple[Topic, ...]  # from the top down
+    subtopics: tuple[Topic, ...]  # right below it
     others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
     documents: tuple[StoredDocument, ...]  # mostly about it and nearest to it first
     significant_keyphrases: tuple[

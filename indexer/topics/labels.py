@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from indexer.common import Floats
 from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
+JOINT = " · "  # between the names of subtopics
+ROOM = 48  # characters of the heading of a parent, from which on it has two names
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
 COVERED = 100  # of these, the most typical ones, are what a name should cover
 UNSEEN = 2  # pseudo-count of sentences: a phrase seen twice in a topic is weak evidence
@@ -162,6 +165,22 @@ def label_of(phrases: Sequence[str]) -> str:
         return "no phrases"
     first = phrases[0]
     return first[0].upper() + first[1:] if first.split()[0].islower() else first  # "mRNA levels" stays
+
+
+def parent_label(heads: Sequence[str]) -> str:
+    """A heading for a parent, made of a name for each of its subtopics, the largest first.
+
+    A phrase of the collection seldom covers them all: three topics of physics had "energetic particles". So the names of
+    the largest two are joined, and of the third where there is room.
+    """
+    two, three = JOINT.join(heads[:2]), JOINT.join(heads[:3])
+    return three if len(three) <= ROOM else two
+
+
+def interleaved(phrases: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The leading phrases of a parent: the first one of each subtopic, then their second ones, and so on."""
+    found = (phrase for some in zip_longest(*phrases) for phrase in some if phrase)
+    return tuple(islice(dict.fromkeys(found), LEADING))
 
 
 def _distinct(surfaces: Sequence[str]) -> list[str]:

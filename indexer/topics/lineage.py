@@ -86,17 +86,31 @@ def shape_similarity(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Fl
 
 
 def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> ContinuedTopics:
+    """Match topics by their shapes; see `matched`."""
+    return matched(shape_similarity(old, new))
+
+
+def trace_parents(old: Sequence[Set[str]], new: Sequence[Set[str]]) -> ContinuedTopics:
+    """Match parents by the ids of the topics below them: by twice the common ones as a share of both (Dice)."""
+    shares = [[2 * len(o & n) / (len(o) + len(n)) for n in new] for o in old]
+    return matched(np.array(shares, np.float32).reshape(len(old), len(new)))
+
+
+def matched(similarity: Floats) -> ContinuedTopics:
     """Match each new topic with at most one old one so that the total similarity is greatest (Hungarian method).
 
     The others were split off, merged, born or retired, by their similarity to any topic of the other side.
+
+    Args:
+        similarity: float32 [old, new], 0 to 1.
     """
     from scipy.optimize import linear_sum_assignment
 
-    similarity = shape_similarity(old, new)
+    old, new = map(range, similarity.shape)
     pairs = zip(*linear_sum_assignment(-similarity), strict=True) if old and new else ()
     kept = [(int(o), int(n), float(similarity[o, n])) for o, n in pairs if similarity[o, n] >= SAME]
-    lost = sorted(set(range(len(old))) - {o for o, _, _ in kept})
-    fresh = sorted(set(range(len(new))) - {n for _, n, _ in kept})
+    lost = sorted(set(old) - {o for o, _, _ in kept})
+    fresh = sorted(set(new) - {n for _, n, _ in kept})
     split = [(int(similarity[:, n].argmax()), n, float(similarity[:, n].max())) for n in fresh if old]
     merged = [(o, int(similarity[o].argmax()), float(similarity[o].max())) for o in lost if new]
     split = [link for link in split if link[2] >= RELATED]

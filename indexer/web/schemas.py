@@ -67,6 +67,7 @@ class Topic(BaseModel):
     documents: int
     phrases: list[str]
     label_locked: bool
+    parent: str | None = Field(description="Id of the topic above it; null at the top.")
 
 
 class GrowingTopic(Topic):
@@ -234,6 +235,8 @@ class NearTopic(TopicName):
 
 
 class TopicDetails(GrowingTopic):
+    path: list[str] = Field(description="Ids of the topics above it, from the top down.")
+    subtopics: list[Topic] = Field(description="Right below it; empty for a topic of documents.")
     became_too: list[str] = Field(
         description="Ids that a retired topic became besides, when it was asked for."
     )

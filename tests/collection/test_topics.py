@@ -256,3 +256,73 @@ def test_a_title_that_many_documents_share_does_not_name_their_topic(tmp_path):
         labels = [topic.label for topic in collection.topics()]
         assert "Amusing newsgroup thread" not in labels
         assert any("olar" in label for label in labels), labels
+
+
+def grouped(collection):
+    """Parent ► the ids of its subtopics."""
+    tree = collection.topic_tree()
+    return {t.id: {b.id for b in tree.subtopics(t.id)} for t in tree.topics if tree.subtopics(t.id)}
+
+
+def test_topics_are_grouped_as_requested_and_parents_keep_their_ids(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(60))], levels="2,4")
+        before = grouped(collection)
+        assert sum(map(len, before.values())) in (3, 4)  # in two groups, of which one may be a topic
+        assert len(collection.topics()) == 4
+        collection.index([write(tmp_path / "b.jsonl", made(66)[60:])])
+        assert grouped(collection) == before
+        collection.index([], refit=True)  # as many levels as there are, without another request
+        assert grouped(collection).keys() == before.keys()
+        collection.index([], levels=1, refit=True)
+        assert grouped(collection) == {}
+        parent = next(iter(before))
+        assert collection.topic_history(parent).entry.state == "retired"
+
+
+def test_a_parent_is_searched_counted_and_named_like_a_topic(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(60))], levels="2,4")
+        tree = collection.topic_tree()
+        parent = next(topic for topic in tree.roots if tree.subtopics(topic.id))
+        below = [topic.id for topic in tree.subtopics(parent.id)]
+
+        def ids(*filters):
+            found = collection.search("", filters=filters, limit=100)
+            return {hit.stored.document.id for hit in found.hits}
+
+        assert ids(Filter("topic", "=", parent.id)) == ids(Filter("topic", "=", below))
+        assert len(ids(Filter("topic", "=", parent.label))) == parent.size
+        assert not ids(Filter("topic", "!=", parent.id)) & ids(Filter("topic", "=", parent.id))
+        path = f"{parent.label}/{tree.by_id[below[0]].label}"
+        assert ids(Filter("topic_path", "=", path)) == ids(Filter("topic", "=", below[0]))
+        assert ids(Filter("topic_path", "=", f"{parent.id}/{below[0]}")) == ids(
+            Filter("topic", "=", below[0])
+        )
+
+        (facet,) = collection.search("", facets=("topic_path",)).facets
+        counts = {value: (label, number) for value, label, number in facet.values}
+        assert counts[parent.id] == (parent.label, parent.size)
+        assert counts[f"{parent.id}/{below[0]}"] == (path, tree.by_id[below[0]].size)
+        narrowed = [Filter("topic", "=", below[0])]
+        (facet,) = collection.open_facets("", filters=narrowed, fields=("topic_path",))
+        assert {value: (label, number) for value, label, number in facet.values} == counts
+
+        details = collection.topic(parent.id)
+        assert [topic.id for topic in details.subtopics] == below
+        assert len(details.documents) == 5
+        assert {w.topic_id for stored in details.documents for w in stored.topics} & set(below)
+        collection.rename_topic(parent.id, "Everything")
+        assert collection.topic_tree().path(below[0])[0].label == "Everything"
+        collection.index([], refit=True)
+        assert collection.topic_tree().by_id[parent.id].label == "Everything"
+
+
+def test_a_parent_whose_topics_were_merged_leads_to_the_merged_one(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(60))], levels="2,4")
+        for parent, below in grouped(collection).items():
+            into, *others = sorted(below)
+            collection.merge_topics(into, others)
+            assert collection.topic_id(parent) == into
+        assert grouped(collection) == {}

@@ -111,5 +111,5 @@ def phrase(text: str, vector: Vector | None = None, documents: int = 2) -> Phras
     )
 
 
-def topic(id_: str, size: int = 1, label: str = "label") -> Topic:
-    return Topic(id_, label, ("heat pump", "boiler"), size, axis(1))
+def topic(id_: str, size: int = 1, label: str = "label", parent: str | None = None) -> Topic:
+    return Topic(id_, label, ("heat pump", "boiler"), size, axis(1), parent=parent)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from contract_asking import marked, words
-from contract_rows import axis, document, keyphrase, mined
+from contract_rows import axis, document, keyphrase, mined, topic
 from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -83,6 +83,47 @@ def test_topics_are_counted_in_each_part(engine):
         Counted(5, {"t-000001": 2, "t-000002": 2}),
     ]
     assert engine.count_topics([]) == []
+
+
+def test_topics_are_counted_at_each_level_of_the_tree(engine):
+    """Physics has Waves, which has Sound and Light, and Heat; Tax is by itself. A document counts once for a parent.
+
+    a: Sound and Light, b: Light and Heat, c: Heat, d: Tax, e: a topic that is gone, f: not mined.
+    """
+    physics, waves, sound, light, heat, tax = (f"t-00000{number}" for number in range(1, 7))
+    having = {"a": (sound, light), "b": (light, heat), "c": (heat,), "d": (tax,), "e": ("t-000009",)}
+    engine.store([document(id_, "wave" if id_ in "ac" else "plain") for id_ in "abcdef"])
+    engine.write_mined(
+        [mined(id_, topics=tuple((one, 0.5) for one in topics)) for id_, topics in having.items()]
+    )
+    tree = [
+        topic(physics, label="Physics"),
+        topic(waves, label="Waves", parent=physics),
+        topic(sound, label="Sound", parent=waves),
+        topic(light, label="Light", parent=waves),
+        topic(heat, label="Heat", parent=physics),
+        topic(tax, label="Tax"),
+    ]
+    engine.write_topics(tree)
+    assert engine.search(SearchRequest(facets=("topic_path",))).facets["topic_path"] == (
+        (physics, 3),
+        (f"{physics}/{waves}", 2),
+        (f"{physics}/{waves}/{light}", 2),
+        (f"{physics}/{heat}", 2),
+        (f"{physics}/{waves}/{sound}", 1),
+        (tax, 1),
+    )
+    some = engine.search(SearchRequest(words=words("wave"), facets=("topic_path",), facet_size=2))
+    assert some.facets["topic_path"] == ((physics, 2), (f"{physics}/{waves}", 1))
+    assert {found.id: found.parent for found in engine.topics()} == {one.id: one.parent for one in tree}
+    assert engine.info().topics == 4  # parents are no topics of documents
+
+    engine.write_topics([topic(heat, label="Heat"), topic(tax, label="Tax", parent=physics), topic(physics)])
+    assert engine.search(SearchRequest(facets=("topic_path",))).facets["topic_path"] == (
+        (heat, 2),
+        (physics, 1),
+        (f"{physics}/{tax}", 1),
+    )
 
 
 def test_facets_with_a_vector_count_all_under_the_filters(energy):

@@ -10,7 +10,7 @@ KEPT = {"type": "keyword", "index": False, "doc_values": False}
 
 
 def make_schema_2(cluster: Cluster, names: Names, dims: int) -> None:
-    """Make empty ones: vectors of decimals, topic weights in nested rows, the sentence in each mention."""
+    """Make empty ones: vectors of decimals, topic weights in nested rows, the sentence in each mention, no parents."""
     for kind in KINDS:
         body = load_mapping(kind, dims)
         body["mappings"]["_meta"] |= {"schema": 2, "vector_index": "int8_hnsw"}
@@ -19,8 +19,11 @@ def make_schema_2(cluster: Cluster, names: Names, dims: int) -> None:
             properties["vector"] |= {"element_type": "float", "index_options": {"type": "int8_hnsw"}}
         if kind == "documents":
             del properties["main_topics"], properties["sentences"]
+            del properties["topic_path"], properties["topic_path_ids"]
             weights = {"topic": {"type": "keyword"}, "weight": {"type": "double"}}
             properties["topic_weights"] = {"type": "nested", "properties": weights}
+        if kind == "topics":
+            del properties["parent"]
         if kind == "mentions":
             del properties["vector_key"]
             properties |= {"sentence": KEPT, "bundle": {"type": "keyword"}}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.topics.lineage import ContinuedTopics, TopicShape, shape_similarity, trace
+from indexer.topics.lineage import ContinuedTopics, TopicShape, shape_similarity, trace, trace_parents
 
 
 def shape(i, *phrases):
@@ -62,3 +62,14 @@ def test_shapes_of_one_topic_are_one_topic_again():
     assert found.split == ((1, 9, 0.5),)
     assert found.merged == ((2, 7, 0.6),)
     assert (found.new, found.retired, found.born) == ((4,), (), (4, 9))
+
+
+def test_parents_are_matched_by_the_topics_below_them():
+    """Twice the common ones of both: abc and abd 2 * 2 / 6 = .67, ef and efg .8, hi and h .67; xy is like nothing."""
+    old = [set("abc"), set("ef"), set("hi"), set("xy")]
+    found = trace_parents(old, [set("efg"), set("abd"), set("h"), set("pq")])
+    assert [(o, n) for o, n, _ in found.kept] == [(0, 1), (1, 0), (2, 2)]
+    assert [score for _, _, score in found.kept] == pytest.approx([2 / 3, 0.8, 2 / 3])
+    assert (found.new, found.retired) == ((3,), (3,))
+    assert trace_parents(old, []).retired == (0, 1, 2, 3)
+    assert trace_parents([], [set("ab")]).new == (0,)

@@ -13,6 +13,7 @@ from indexer.catalog import Catalog
 from indexer.engines.base import Engine
 from indexer.errors import InputError, LossDiverged
 from indexer.protocols import Encoder, Progress
+from indexer.records import leaves
 from indexer.settings import Settings
 from models.bundle import Bundle
 from models.registry import Registry
@@ -138,7 +139,7 @@ class Judge:
         return self._measured(self._live)
 
     def _measured(self, bundle: Bundle) -> Measured:
-        probe, topics = self.probe, len(self._engine.topics())
+        probe, topics = self.probe, len(leaves(self._engine.topics()))
         self._progress("judge", 0, None)
         mask = TokenizerFile(bundle.base_folder / "tokenizer.json").mask_token
         return measure(self._encoder_of(bundle), probe, topics=topics, mask=mask, truth=self.ground_truth)

@@ -29,6 +29,7 @@ from indexer.pipeline.drift_check import measure
 from indexer.pipeline.next_generation import NextGeneration, as_in, building, complete
 from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Paused, Progress, no_progress
+from indexer.records import leaves
 from indexer.runs.bundle_files import packed
 from indexer.runs.index import check_live
 from indexer.settings import Settings
@@ -339,7 +340,7 @@ class Retrainer:
             name=f"{self._name}-{folder.name}",
             method=options.method,
             budget=options.budget,
-            clusters=max(2, len(self._engine.topics())),
+            clusters=max(2, len(leaves(self._engine.topics()))),
             seed=options.seed,
             tagger=self._settings.tagger,
             threads=self._settings.threads,

@@ -27,7 +27,7 @@ from indexer.engines.elastic import completion, health, mentions, rows, search, 
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.damage import missing_mentions
-from indexer.engines.elastic.indices import Names, crowded, grow_graph, index_state, prepare
+from indexer.engines.elastic.indices import Names, add_paths, crowded, grow_graph, index_state, prepare
 from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.vector_cache import VectorCache
 from indexer.engines.elastic.vectors import bad_vector
@@ -45,6 +45,7 @@ from indexer.records import (
     StoredDocument,
     Topic,
     Vector,
+    leaves,
 )
 from mappings import VectorIndex
 
@@ -103,6 +104,7 @@ class ElasticEngine:
             vector_index=vector_index,
             language=language,
         )
+        self._paths = self._state.paths
         self._fresh = Freshness(cluster)
         self._marks = ChangeMarks(cluster, self.names, self._fresh)
         self._cache = VectorCache(cache, dims) if cache else None
@@ -116,12 +118,12 @@ class ElasticEngine:
         return self._writer.store(documents)
 
     def write_mined(self, rows: Sequence[MinedDocument]) -> list[Refused]:
-        return self._writer.write_mined(rows, self._labels())
+        return self._writer.write_mined(rows, self._topic_names())
 
     def refine(self, rows: Iterable[Refinement]) -> list[Refused]:
         refused: list[Refused] = []
         for batch in batches(rows, REFINED_AT_ONCE):
-            refused += self._writer.refine(batch, self._labels())
+            refused += self._writer.refine(batch, self._topic_names())
         return refused
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -149,7 +151,13 @@ class ElasticEngine:
             self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in there)
             self._marks.clear(rows.usable(batch))
 
+    def _add_paths(self) -> None:
+        if not self._paths:
+            add_paths(self._cluster, self.names)
+            self._paths = True
+
     def write_topics(self, topics_: Sequence[Topic]) -> None:
+        self._add_paths()
         writing.write_topics(self._cluster, self.names, self._fresh, topics_, self.dims)
 
     def catch_up(self) -> None:
@@ -179,10 +187,10 @@ class ElasticEngine:
             self._fresh.refresh(*self.names.all)
         self._cluster.close()
 
-    def _labels(self) -> dict[str, str]:
-        """Map topic ids to labels."""
+    def _topic_names(self) -> rows.TopicNames:
+        self._add_paths()
         self._fresh.refresh(self.names.topics)
-        return writing.topic_labels(self._cluster, self.names)
+        return writing.topic_names(self._cluster, self.names)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -197,12 +205,11 @@ class ElasticEngine:
             (names.documents, without),
             (names.mentions, EVERYTHING),
             (names.phrases, EVERYTHING),
-            (names.topics, EVERYTHING),
         ]
         answers = self._cluster.search_many(
             [(index, {"size": 0, "track_total_hits": True, "query": query}) for index, query in asked]
         )
-        documents, mined, without_topic, mentions, phrases, topics_ = (
+        documents, mined, without_topic, mentions, phrases = (
             int(answer["hits"]["total"]["value"]) for answer in answers
         )
         client = self._cluster.client
@@ -213,7 +220,7 @@ class ElasticEngine:
             mined=mined,
             mentions=mentions,
             phrases=phrases,
-            topics=topics_,
+            topics=len(leaves(self.topics())),
             without_topic=without_topic,
             bytes=int(stats["_all"]["total"]["store"]["size_in_bytes"]),
             description=f"{server} at {self._cluster.where}, indices {names.stem}-*",

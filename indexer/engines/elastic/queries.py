@@ -17,7 +17,12 @@ FIELDS = [f"title^{TITLE_WEIGHT}", "text"]
 ABSENT = "keyphrases_absent.words"
 SEVERAL_WORDS = "\u2e80"  # from here on scripts write no space between words
 MAX_EXPANSIONS = 1_000  # words that a prefix may match
-OURS = {"topic": "topics", "keyphrase": "keyphrase_keys", "absent_keyphrase": "keyphrases_absent.key"}
+OURS = {
+    "topic": "topics",
+    "topic_path": "topic_path_ids",
+    "keyphrase": "keyphrase_keys",
+    "absent_keyphrase": "keyphrases_absent.key",
+}
 
 NOTHING: Query = {"match_none": {}}
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
-from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY
+from indexer.engines.base import MAX_VALUE_LENGTH, MOSTLY, path_value
 from indexer.engines.elastic.opensearch import PLAIN_NAMES, FieldNames
 from indexer.engines.elastic.vector_cache import key_of
 from indexer.engines.elastic.vectors import NO_VECTOR, VectorField, of_vector
@@ -38,6 +38,7 @@ from indexer.records import (
     Topic,
     TopicWeight,
     Vector,
+    topic_path,
 )
 
 Row = dict[str, Any]
@@ -130,11 +131,11 @@ def _one_or_many(items: Iterable[Any]) -> Any:
 # -- mined data ------------------------------------------------------------------------------------------
 
 
-def of_mined(row: MinedDocument, labels: Mapping[str, str], vectors: VectorField, nested: bool) -> Row:
+def of_mined(row: MinedDocument, names: TopicNames, vectors: VectorField, nested: bool) -> Row:
     """Return the fields that mining adds to a document."""
     topics = [mention.topic for mention in row.mentions]
     return {
-        **of_choice(row, labels, nested),
+        **of_choice(row, names, nested),
         "phrase_ids": [mention.phrase_id for mention in row.mentions],
         "mention_topics": topics if any(topics) else [],
         **({} if nested else {"sentences": sentences_of(row)}),
@@ -144,7 +145,7 @@ def of_mined(row: MinedDocument, labels: Mapping[str, str], vectors: VectorField
     }
 
 
-def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str], nested: bool) -> Row:
+def of_choice(row: MinedDocument | Refinement, names: TopicNames, nested: bool) -> Row:
     """Return keyphrases and topics of a document.
 
     Args:
@@ -160,7 +161,7 @@ def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str], nested
             {"phrase_id": k.phrase_id, "text": k.text, "score": k.score, "places": _flat(k.places)}
             for k in row.keyphrases
         ],
-        "topic_labels": label_list(topics, labels),
+        **names.fields(topics),
         "topics": topics,
         "topic_weights": [{"topic": t.topic_id, "weight": t.weight} for t in row.topics],
         "keyphrase_keys": keyphrase_keys(k.text for k in row.keyphrases if k.present),
@@ -168,9 +169,41 @@ def of_choice(row: MinedDocument | Refinement, labels: Mapping[str, str], nested
     }
 
 
-def label_list(topics: Sequence[str], labels: Mapping[str, str]) -> list[str]:
-    """Return the labels of topics; topics without a label are skipped."""
-    return [labels[topic] for topic in topics if labels.get(topic)]
+@dataclass(frozen=True)
+class TopicNames:
+    """The labels of topics and the parents above them, of which a document has copies for Kibana.
+
+    Attributes:
+        labels: Topic ► label.
+        parents: Topic ► the topic above it.
+    """
+
+    labels: Mapping[str, str]
+    parents: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, topics: Iterable[Mapping[str, Any]]) -> TopicNames:
+        """Those of some rows of topics."""
+        found = list(topics)
+        return cls(
+            {row["id"]: row["label"] for row in found}, {row["id"]: row.get("parent") for row in found}
+        )
+
+    def fields(self, topics: Sequence[str]) -> Row:
+        """Return labels, and the paths of labels and ids; topics without a label are skipped."""
+        known = [topic for topic in topics if self.labels.get(topic)]
+        paths = [topic_path(topic, self.parents) for topic in known]
+        beginnings = list(dict.fromkeys(path[:end] for path in paths for end in range(1, len(path) + 1)))
+        return {
+            "topic_labels": [self.labels[topic] for topic in known],
+            "topic_path": [path_value([self.labels.get(id_, id_) for id_ in path]) for path in beginnings],
+            "topic_path_ids": [path_value(path) for path in beginnings],
+        }
+
+    def changed(self, before: TopicNames) -> list[str]:
+        """Return the topics whose fields are others now."""
+        ids = {*self.labels, *before.labels}
+        return sorted(id_ for id_ in ids if self.fields([id_]) != before.fields([id_]))
 
 
 def keyphrase_keys(texts: Iterable[str]) -> list[str]:
@@ -313,12 +346,17 @@ def of_topic(topic: Topic) -> Row:
         "phrases": list(topic.phrases),
         "size": topic.size,
         "named_by_hand": topic.label_locked,
+        "parent": topic.parent,
         "centroid": of_vector(topic.centroid),
     }
 
 
 def to_topic(row: Mapping[str, Any], centroid: Vector) -> Topic:
-    return Topic(row["id"], row["label"], tuple(row["phrases"]), row["size"], centroid, row["named_by_hand"])
+    return Topic(
+        *(row["id"], row["label"], tuple(row["phrases"]), row["size"], centroid),
+        label_locked=row["named_by_hand"],
+        parent=row.get("parent"),  # 0.1.0 wrote none
+    )
 
 
 # -- offsets and ids --------------------------------------------------------------------------------------

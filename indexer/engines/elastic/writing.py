@@ -86,7 +86,7 @@ class Writer:
 
     # -- mined data --------------------------------------------------------------------------------------
 
-    def write_mined(self, mined: Sequence[MinedDocument], labels: Mapping[str, str]) -> list[Refused]:
+    def write_mined(self, mined: Sequence[MinedDocument], topics: rows.TopicNames) -> list[Refused]:
         """Replace the mined data of these documents. Of several rows with one id, the last one is written."""
         versions = self._versions(row.id for row in mined)
         old = {id_: version.row for id_, version in versions.items()}
@@ -117,7 +117,7 @@ class Writer:
             refused[body["document_id"]] = (f"mention '{body['phrase']}': {failure.reason}", "unsound")
         for id_ in refused.keys() & taken.keys():
             self._remove_mentions({id_: {"phrase_ids": _new_only(taken.pop(id_), old[id_])}})
-        refused |= self._add_to_documents(taken, versions, labels)
+        refused |= self._add_to_documents(taken, versions, topics)
         stale = {
             id_: {"phrase_ids": [p for p in old[id_].get("phrase_ids", ()) if p not in _phrases(row)]}
             for id_, row in taken.items()
@@ -128,7 +128,7 @@ class Writer:
         return [Refused(row.id, *refused[row.id]) for row in mined if row.id in refused]
 
     def _add_to_documents(
-        self, taken: Mapping[str, MinedDocument], versions: Mapping[str, Version], labels: Mapping[str, str]
+        self, taken: Mapping[str, MinedDocument], versions: Mapping[str, Version], topics: rows.TopicNames
     ) -> dict[str, tuple[str, Why]]:
         """Write the mined data into each document, unless it changed since it was read.
 
@@ -141,7 +141,7 @@ class Writer:
             The refused rows, by id.
         """
         field = self.state.vectors[self.names.documents]
-        mined = partial(rows.of_mined, labels=labels, vectors=field, nested=self.state.nested)
+        mined = partial(rows.of_mined, names=topics, vectors=field, nested=self.state.nested)
         refused: dict[str, tuple[str, Why]] = {}
         waiting = dict(taken)
         while waiting:
@@ -163,7 +163,7 @@ class Writer:
                     waiting[id_] = taken[id_]
         return refused
 
-    def refine(self, refinements: Sequence[Refinement], labels: Mapping[str, str]) -> list[Refused]:
+    def refine(self, refinements: Sequence[Refinement], named: rows.TopicNames) -> list[Refused]:
         """Replace keyphrases and topics of mined documents; no row of mentions is written."""
         old = self._stored([row.id for row in refinements], MINED)
         refused, taken = [], {}
@@ -182,7 +182,7 @@ class Writer:
             topics = {
                 phrase: row.mention_topics.get(phrase, topic) for phrase, topic in before.topics.items()
             }
-            body = {**rows.of_choice(row, labels, self.state.nested), "mention_topics": list(topics.values())}
+            body = {**rows.of_choice(row, named, self.state.nested), "mention_topics": list(topics.values())}
             updates.append(Action("update", self.names.documents, row.id, body))
         failures = self.fresh.send(updates)
         return refused + [
@@ -295,7 +295,7 @@ def _new_only(row: MinedDocument, stored: Row) -> list[str]:
 def write_topics(
     cluster: Cluster, names: Names, fresh: Freshness, topics: Sequence[Topic], dims: int
 ) -> None:
-    """Replace the topics of the collection, and update their labels on documents."""
+    """Replace the topics of the collection, and update their labels and paths on documents."""
     for topic in topics:
         reason = bad_vector(topic.centroid, dims) or unencodable(
             "\n".join([topic.id, topic.label, *topic.phrases])
@@ -303,30 +303,32 @@ def write_topics(
         if reason:
             raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
     fresh.refresh(names.topics)
-    before = topic_labels(cluster, names)
-    labels = {topic.id: topic.label for topic in topics}
+    before = topic_names(cluster, names)
+    requested = {topic.id: rows.of_topic(topic) for topic in topics}
     # The rows come last: after a crash they still say which labels documents may not have yet.
-    _rename(cluster, names, fresh, before, labels)
-    requested = {topic.id: topic for topic in topics}
-    actions = [Action("index", names.topics, id_, rows.of_topic(topic)) for id_, topic in requested.items()]
-    actions += [Action("delete", names.topics, id_) for id_ in sorted(before.keys() - labels.keys())]
+    _rename(cluster, names, fresh, before, rows.TopicNames.of(requested.values()))
+    actions = [Action("index", names.topics, id_, row) for id_, row in requested.items()]
+    actions += [
+        Action("delete", names.topics, id_) for id_ in sorted(before.labels.keys() - requested.keys())
+    ]
     fresh.must(actions)
 
 
 def _rename(
-    cluster: Cluster, names: Names, fresh: Freshness, before: Mapping[str, str], labels: Mapping[str, str]
+    cluster: Cluster, names: Names, fresh: Freshness, before: rows.TopicNames, after: rows.TopicNames
 ) -> None:
-    """Update the labels on documents of topics whose label is new, another one, or gone."""
-    changed = sorted(id_ for id_ in {*before, *labels} if before.get(id_) != labels.get(id_))
+    """Update the labels and paths on documents of topics of which one is new, another one, or gone."""
+    changed = after.changed(before)
     if not changed:
         return
     fresh.refresh(names.documents)
     having = {"terms": {"topics": changed}}
-    hits = stream(cluster, names.documents, having, sort=["id"], fields=["topics", "topic_labels"])
+    fields = ["topics", "topic_labels", "topic_path", "topic_path_ids"]
+    hits = stream(cluster, names.documents, having, sort=["id"], fields=fields)
     fresh.must(
-        Action("update", names.documents, hit["_id"], {"topic_labels": requested})
+        Action("update", names.documents, hit["_id"], requested)
         for hit in hits
-        if (requested := rows.label_list(hit["_source"]["topics"], labels)) != hit["_source"]["topic_labels"]
+        if not (requested := after.fields(hit["_source"]["topics"])).items() <= hit["_source"].items()
     )
 
 
@@ -373,9 +375,9 @@ def _written(hit: Row) -> tuple[int, int, str]:
     return hit["_seq_no"], hit["_primary_term"], hit["_index"]
 
 
-def topic_labels(cluster: Cluster, names: Names) -> dict[str, str]:
-    """Map topic ids to labels."""
-    return {hit["_id"]: hit["_source"]["label"] for hit in _rows(cluster, names)}
+def topic_names(cluster: Cluster, names: Names) -> rows.TopicNames:
+    """Return the labels of all topics, and their parents."""
+    return rows.TopicNames.of(hit["_source"] for hit in _rows(cluster, names))
 
 
 def _rows(cluster: Cluster, names: Names, *, vectors: bool = False) -> list[Any]:

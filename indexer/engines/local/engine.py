@@ -37,6 +37,7 @@ from indexer.engines.local import (
     schema,
     search,
     spelling,
+    topic_rows,
 )
 from indexer.engines.local.connections import RESTORE, Connection, Connections, translated
 from indexer.engines.local.facets import own_fields
@@ -54,6 +55,7 @@ from indexer.records import (
     StoredDocument,
     Topic,
     Vector,
+    leaves,
 )
 
 FILE = "collection.sqlite"
@@ -176,7 +178,7 @@ class LocalEngine:
 
     def write_topics(self, topics: Sequence[Topic]) -> None:
         with self._connections.writing() as connection:
-            phrase_rows.write_topics(connection, topics, self.dims)
+            topic_rows.write_topics(connection, topics, self.dims)
 
     def catch_up(self) -> None:
         """Do nothing: every snapshot contains all writes."""
@@ -212,8 +214,9 @@ class LocalEngine:
         with self._reading() as connection:
             counts = {
                 table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                for table in ("documents", "mined", "phrases", "topics")
+                for table in ("documents", "mined", "phrases")
             }
+            topics = len(leaves(topic_rows.read_topics(connection)))
             (mentions,) = connection.execute("SELECT coalesce(sum(mentions), 0) FROM mined").fetchone()
             (without_topic,) = connection.execute("SELECT count(*) FROM mined WHERE topics = '[]'").fetchone()
         size = 0
@@ -222,6 +225,7 @@ class LocalEngine:
                 size += file.stat().st_size
         return EngineInfo(
             **counts,
+            topics=topics,
             mentions=mentions,
             without_topic=without_topic,
             bytes=size,
@@ -346,7 +350,7 @@ class LocalEngine:
 
     def topics(self) -> list[Topic]:
         with self._reading() as connection:
-            return phrase_rows.read_topics(connection)
+            return topic_rows.read_topics(connection)
 
     def topic_documents(self, topic_id: str, centroid: Vector, *, limit: int = 10) -> Ranking:
         with self._reading() as connection:

@@ -17,7 +17,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.base import MAX_VALUE_LENGTH, MIN_DOCUMENTS, Counted, Filter, SignificantKeyphrase, jlh
+from indexer.engines.base import (
+    MAX_VALUE_LENGTH,
+    MIN_DOCUMENTS,
+    Counted,
+    Filter,
+    SignificantKeyphrase,
+    jlh,
+    path_value,
+)
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.schema import (
     ABSENT,
@@ -27,12 +35,14 @@ from indexer.engines.local.schema import (
     KEYPHRASE_FIELD,
     TOPIC,
     TOPIC_FIELD,
+    TOPIC_PATH,
     json_array,
     select,
 )
+from indexer.engines.local.topic_rows import read_topics
 from indexer.engines.values import Value, bindable, read_number, to_value
 from indexer.errors import QueryError
-from indexer.records import Keyphrase, MetaValue, TopicWeight
+from indexer.records import Keyphrase, MetaValue, TopicWeight, topic_path
 
 Docs = NDArray[np.int64]
 Codes = NDArray[np.int64]
@@ -305,12 +315,51 @@ def _count(
     owners = codes >> FIELD_BITS
     answer: dict[str, tuple[tuple[str, int], ...]] = {}
     for name in fields:
+        if name == TOPIC_PATH:
+            answer[name] = _topic_paths(connection, docs, size)
+            continue
         row = connection.execute(
             "SELECT field FROM fields WHERE name = ?", (bindable(meta_name(name)),)
         ).fetchone()
         own = codes[owners == row[0]] & _NUMBER if row else codes[:0]
         answer[name] = _most_frequent(connection, row[0], np.bincount(own), size) if len(own) else ()
     return answer
+
+
+def _topic_paths(connection: Connection, docs: Docs | None, size: int) -> tuple[tuple[str, int], ...]:
+    """Count the documents of each topic, and those with any topic below each parent, by path."""
+    parents = {topic.id: topic.parent for topic in read_topics(connection)}
+    sql = "SELECT code, shown FROM facet_values WHERE field = ?"
+    numbers = {shown: code & _NUMBER for code, shown in connection.execute(sql, (TOPIC_FIELD,))}
+    paths = {numbers[id_]: topic_path(id_, parents) for id_ in parents if id_ in numbers}
+    values = sorted({path_value(path[:end]) for path in paths.values() for end in range(1, len(path) + 1)})
+    if not values:
+        return ()
+    at = {value: row for row, value in enumerate(values)}
+    owners, codes = _owned(connection, docs, TOPIC_FIELD)
+    counts = np.zeros(len(values), np.int64)
+    for level in range(max(map(len, paths.values()))):
+        above = np.full(max(numbers.values()) + 1, -1)
+        for number, path in paths.items():
+            if level < len(path):
+                above[number] = at[path_value(path[: level + 1])]
+        found = above[codes]
+        pairs = np.unique(owners[found >= 0] * len(values) + found[found >= 0])
+        counts += np.bincount(pairs % len(values), minlength=len(values))
+    ranked = sorted(zip(values, counts.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
+    return tuple((value, number) for value, number in ranked if number)[:size]
+
+
+def _owned(connection: Connection, docs: Docs | None, field: int) -> tuple[Docs, Codes]:
+    """Return the codes of a field in these documents, or in all, each with the row of its document."""
+    known = None if docs is None else _all_codes(connection)
+    if docs is None or known is None:
+        owners, codes = _with_owners(connection, field)
+        within = np.ones(len(owners), np.bool_) if docs is None else np.isin(owners, docs)
+        return owners[within], codes[within]
+    codes = known.of(docs)
+    own = codes >> FIELD_BITS == field
+    return np.repeat(docs, known.lengths[docs])[own], codes[own] & _NUMBER
 
 
 def significant_keyphrases(

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.engines.local.connections import Connection
 from indexer.engines.local.facets import Dictionary, topic_number, topic_value
 from indexer.engines.local.schema import (
     FIELD_BITS,
@@ -26,7 +25,7 @@ from indexer.engines.local.schema import (
 from indexer.engines.local.vectors import Vectors, bad_vector, from_half
 from indexer.engines.values import unencodable
 from indexer.errors import WriteRefused
-from indexer.records import MentionRow, Outline, PhraseRow, Place, Topic, Vector
+from indexer.records import MentionRow, Outline, PhraseRow, Place, Vector
 
 _PAGE = 1_000
 _FIELDS = ("title", "text")
@@ -185,49 +184,6 @@ def page_of_phrase_ids(connection: sqlite3.Connection, after: str) -> list[str]:
 
 def _json(items: Sequence[str]) -> str:
     return json.dumps(list(items), ensure_ascii=False)
-
-
-# -- topics --------------------------------------------------------------------------------------------------
-
-
-def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: int) -> None:
-    """Replace the topics of the collection."""
-    for topic in topics:
-        reason = bad_vector(topic.centroid, dims) or unencodable(
-            "\n".join([topic.id, topic.label, *topic.phrases])
-        )
-        if reason:
-            raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
-    connection.execute("DELETE FROM topics")
-    connection.executemany(
-        "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?)",
-        [
-            (t.id, t.label, _json(t.phrases), t.size, t.centroid.astype("<f4").tobytes(), int(t.label_locked))
-            for t in topics
-        ],
-    )
-
-
-def read_topics(connection: Connection) -> list[Topic]:
-    """Return all topics, largest first."""
-    return list(connection.remembered("topics", lambda: _read_topics(connection)))
-
-
-def _read_topics(connection: sqlite3.Connection) -> list[Topic]:
-    rows = connection.execute(
-        "SELECT id, label, phrases, size, centroid, named FROM topics ORDER BY size DESC, id"
-    )
-    return [
-        Topic(
-            id_,
-            label,
-            tuple(json.loads(phrases)),
-            size,
-            np.frombuffer(centroid, "<f4").astype(np.float32),
-            bool(named),
-        )
-        for id_, label, phrases, size, centroid, named in rows
-    ]
 
 
 # -- mentions: writing ---------------------------------------------------------------------------------------

@@ -11,10 +11,12 @@ from typing import Any
 from indexer.engines.values import unencodable
 from indexer.errors import UPGRADE, EngineUnavailable, MappingMismatch
 
-VERSION = 4  # in PRAGMA user_version; raise it when a table changes
+VERSION = 5  # in PRAGMA user_version; raise it when a table changes
+WITH_PARENTS = 5  # the version from which on topics have parents
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
 
 TOPIC = "topic"  # names in `fields`; user fields are "meta.NAME"
+TOPIC_PATH = "topic_path"  # counted from the topics and their parents; no document has it
 KEYPHRASE = "keyphrase"  # present in the text
 ABSENT = "absent_keyphrase"  # not present in the text
 ABSENT_FIELD, TOPIC_FIELD, KEYPHRASE_FIELD = 0, 1, 2  # the user's own ones follow
@@ -104,7 +106,8 @@ CREATE TABLE topics(
     phrases TEXT NOT NULL,
     size INTEGER NOT NULL,
     centroid BLOB NOT NULL,       -- float32
-    named INTEGER NOT NULL
+    named INTEGER NOT NULL,
+    parent TEXT                   -- id of the topic above it
 ) WITHOUT ROWID;
 
 -- What documents are filtered by and counted by: topics, keyphrases and the user's own fields.
@@ -167,7 +170,7 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
     """Upgrade tables of earlier versions. Readers need no upgrade.
 
     Version 1 lacks the search in absent keyphrases, version 2 the checksums, version 3 the order of titles and the
-    number of writes.
+    number of writes, version 4 the parents of topics.
 
     Call it inside a write transaction, after `prepare`.
     """
@@ -179,6 +182,8 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
     if version < 4:
         connection.execute(TITLES)
         connection.execute(WRITES)
+    if version < WITH_PARENTS:
+        connection.execute("ALTER TABLE topics ADD COLUMN parent TEXT")
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self, cast
 
 from indexer.common import DOTTED_PATH, dotted_path, import_object
 from indexer.errors import SettingsError
+from indexer.topics.levels import Levels
 from indexer.topics.models.base import Sample, TopicFit
 
 TopicModel = Callable[[Sample, int | None], TopicFit]
@@ -50,20 +51,26 @@ class TopicRequest:
     Attributes:
         model: A name in `TOPIC_MODELS` or a dotted path; empty: the one of the current topics, or the default.
         number: How many topics, from 2; None leaves it to the texts, or to the current topics.
+        levels: The levels above them.
     """
 
     model: str = ""
     number: int | None = None
+    levels: Levels = field(default_factory=Levels)
 
     @classmethod
-    def read(cls, text: str | int | None) -> Self:
+    def read(cls, text: str | int | None, levels: str | int | None = None) -> Self:
         """Read ``40``, ``clusters``, ``clusters:40`` or ``my_package.my_topic_model:40``; None requests nothing.
 
+        Args:
+            levels: See `Levels.read`.
+
         Raises:
-            SettingsError: It is none of these, or the function cannot be imported.
+            SettingsError: It is none of these, or the function cannot be imported, or levels contradict the number.
         """
+        above = Levels.read(levels)
         if text is None:
-            return cls()
+            return cls("", above.topics, above)
         found = _REQUEST.fullmatch(str(text))
         model = found["model"] or "" if found else ""
         number = found["both"] or found["alone"] if found else None
@@ -75,7 +82,9 @@ class TopicRequest:
             )
         if "." in model:
             topic_model(model)
-        return cls(model, int(number) if number else None)
+        if number and above.topics not in (None, int(number)):
+            raise SettingsError(f"{number} topics are requested, and levels that end with {above.topics}.")
+        return cls(model, int(number) if number else above.topics, above)
 
     def or_model(self, model: TopicModel | None) -> Self:
         """The same request, with this model where it names none."""

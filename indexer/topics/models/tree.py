@@ -54,7 +54,7 @@ class Tree:
 
 def _joins(points: Floats, small: Labels) -> list[tuple[int, int]]:
     sizes = np.bincount(small).astype(np.float64)
-    sums = _sums(points, small)
+    sums = sum_by(points, small)
     there = np.ones(len(sizes), np.bool_)
     joins = []
     for _ in range(len(sizes) - 1):
@@ -75,9 +75,9 @@ def _joins(points: Floats, small: Labels) -> list[tuple[int, int]]:
 def settled(points: Floats, labels: Labels, steps: int = SETTLING) -> Floats:
     """Means at unit length, after points have moved to the nearest one for some steps: float32 [k, dims]."""
     for _ in range(steps):
-        nearest = np.argmax(points @ unit(_sums(points, labels)).T, axis=1)
+        nearest = np.argmax(points @ unit(sum_by(points, labels)).T, axis=1)
         labels = np.unique(nearest, return_inverse=True)[1]
-    return unit(_sums(points, labels)).astype(np.float32)
+    return unit(sum_by(points, labels)).astype(np.float32)
 
 
 def silhouette(points: Floats, labels: Labels) -> float:
@@ -88,7 +88,7 @@ def silhouette(points: Floats, labels: Labels) -> float:
         labels: int [n], from 0, two or more.
     """
     sizes = np.bincount(labels)
-    similar = points @ _sums(points, labels).T  # [n, k], summed
+    similar = points @ sum_by(points, labels).T  # [n, k], summed
     rows = np.arange(len(points))
     alone = sizes[labels] == 1
     inside = 1 - (similar[rows, labels] - 1) / np.maximum(sizes[labels] - 1, 1)
@@ -99,7 +99,12 @@ def silhouette(points: Floats, labels: Labels) -> float:
     return float(np.where(alone, 0.0, scores).mean())
 
 
-def _sums(points: Floats, labels: Labels) -> NDArray[np.float64]:
-    sums = np.zeros((int(labels.max()) + 1, points.shape[1]))
+def sum_by(points: NDArray[np.floating], labels: Labels, number: int | None = None) -> NDArray[np.float64]:
+    """The sums of the points with each label: float64 [k, dims].
+
+    Args:
+        number: k; None: as many as there are labels.
+    """
+    sums = np.zeros((int(labels.max()) + 1 if number is None else number, points.shape[1]))
     np.add.at(sums, labels, points)
     return sums

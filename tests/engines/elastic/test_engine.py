@@ -262,6 +262,9 @@ def test_a_collection_of_0_1_0_is_written_and_read_as_it_is(url):
         np.testing.assert_allclose(row.vector, axis(1), atol=1e-6)
         assert row.sentence == mention("b", "x").sentence
         assert [row.phrase for row, _ in engine.nearest_phrases(axis(1))] == ["x"]
+        engine.write_topics([topic("t-000001", parent="t-000003"), topic("t-000003", label="All")])
+        paths = engine.search(SearchRequest(facets=("topic_path",))).facets["topic_path"]
+        assert paths == (("t-000003", 3), ("t-000003/t-000001", 3))
         assert not engine.wasteful()
 
 

@@ -77,7 +77,9 @@ def written(writer: Writer) -> list[str]:
     """Mine "d"; returns why that was refused."""
     return [
         refused.why
-        for refused in writer.write_mined([mined("d", axis(0), mentions=(mention("d", "wind"),))], {})
+        for refused in writer.write_mined(
+            [mined("d", axis(0), mentions=(mention("d", "wind"),))], rows.TopicNames({}, {})
+        )
     ]
 
 

@@ -76,12 +76,19 @@ def test_a_mention_has_what_its_document_is_filtered_by_and_the_document_its_top
     fields = {"meta": {"lang": "en"}, "numbers": {"year": 2020.0}, "title": "x"}
     (_, stored), (_, other_stored) = rows.of_mentions(row, fields, BYTES, nested=False)
     assert (stored["meta"], stored["numbers"]) == ({"lang": "en"}, {"year": 2020.0})
-    on_document = rows.of_mined(row, {"t-000002": "Heating"}, BYTES, nested=False)
+    on_document = rows.of_mined(
+        row,
+        rows.TopicNames({"t-000002": "Heating", "t-000003": "House"}, {"t-000002": "t-000003"}),
+        BYTES,
+        nested=False,
+    )
     assert (on_document["phrase_ids"], on_document["mention_topics"]) == (
         ["p-heat pump", "p-valve"],
         ["t-000001", None],
     )
     assert (on_document["topic_labels"], on_document["keyphrase_keys"]) == (["Heating"], ["heat pump"])
+    assert on_document["topic_path"] == ["House", "House/Heating"]
+    assert on_document["topic_path_ids"] == ["t-000003", "t-000003/t-000002"]
     choice = rows.to_choice(on_document)
     back = rows.to_mention(stored, choice, first.vector)
     assert (back.surface, back.places, back.topic, back.keyphrase) == (

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from contract_rows import DIMS, absent, axis, document, mention, mined
+from contract_rows import DIMS, absent, axis, document, mention, mined, topic
 
 from indexer.engines.base import Clause, SearchRequest, WordQuery
 from indexer.engines.local import LocalEngine
@@ -52,17 +52,19 @@ def test_the_language_is_kept_and_another_is_refused(folder, tmp_path):
 def test_a_newer_format_is_refused(folder, engine):
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.execute("PRAGMA user_version = 99")
-    with pytest.raises(MappingMismatch, match="format 99; this version reads up to 4") as caught:
+    with pytest.raises(MappingMismatch, match="format 99; this version reads up to 5") as caught:
         LocalEngine(folder, DIMS)
     assert UPGRADE in caught.value.hint
 
 
 def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
     engine.store([document("a", "plain text"), document("b", "other text")])
+    engine.write_topics([topic("t-000001")])
     engine.close()
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.executescript(
             "DROP TABLE vector_checksums; DROP INDEX texts_title; DELETE FROM state WHERE key = 'writes';"
+            "ALTER TABLE topics DROP COLUMN parent;"
             "DROP TABLE words; ALTER TABLE texts DROP COLUMN absent;"
             "DELETE FROM fields WHERE field = 0;"
             "CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc',"
@@ -72,6 +74,7 @@ def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
     query = SearchRequest(words=WordQuery((Clause("plain"),), absent=1.0))
     with closing(LocalEngine(folder, DIMS, read_only=True)) as reader:  # as it is
         assert reader.search(query).words.ids == ("a",)
+        assert [(found.id, found.parent) for found in reader.topics()] == [("t-000001", None)]
     with closing(LocalEngine(folder, DIMS)) as writer:
         assert writer.search(query).words.ids == ("a",)
         writer.write_mined([mined("b", axis(0), keyphrases=(absent("plain guess"),))])

@@ -1,0 +1,132 @@
+"""The tree of topics: what is above a topic, and below a parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from indexer.common import unit
+from indexer.records import Topic, leaves, topic_path
+from indexer.topics.labels import interleaved, label_of, parent_label
+
+
+class TopicTree:
+    """Topics and the parents above them.
+
+    Args:
+        topics: All of them, in the order in which each level lists them.
+    """
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        self.topics = tuple(topics)
+        self.by_id = {topic.id: topic for topic in topics}
+        self._parents = {topic.id: topic.parent for topic in topics}
+
+    @cached_property
+    def leaves(self) -> tuple[Topic, ...]:
+        """The topics that documents have."""
+        return tuple(leaves(self.topics))
+
+    @property
+    def roots(self) -> tuple[Topic, ...]:
+        """The topics at the top: parents, and topics without one."""
+        return self.subtopics(None)
+
+    def subtopics(self, id_: str | None) -> tuple[Topic, ...]:
+        """The topics right below one; empty for a topic of documents."""
+        return tuple(topic for topic in self.topics if topic.parent == id_)
+
+    def below(self, id_: str) -> list[str]:
+        """The ids of the topics of documents below a parent, at any depth; of a topic of documents its own."""
+        return [topic.id for topic in self.leaves if id_ in topic_path(topic.id, self._parents)]
+
+    def path(self, id_: str) -> tuple[Topic, ...]:
+        """The topics from the top down to one."""
+        return tuple(self.by_id[above] for above in topic_path(id_, self._parents))
+
+    def walk(self, id_: str | None = None, depth: int = 0) -> Iterator[tuple[int, Topic]]:
+        """All topics below one, each followed by what is below it, with their depth from 0."""
+        for topic in self.subtopics(id_):
+            yield depth, topic
+            yield from self.walk(topic.id, depth + 1)
+
+
+def renamed(tree: TopicTree, id_: str, label: str | None) -> list[Topic]:
+    """The topics with another label for one, and for the parents above it, as far as no user has named them.
+
+    Args:
+        label: None restores the mined one.
+    """
+    before = tree.by_id[id_]
+    mined = label is None
+    label = label_of(before.phrases) if label is None else label
+    topics = [
+        replace(topic, label=label, label_locked=not mined) if topic.id == id_ else topic
+        for topic in tree.leaves
+    ]
+    inner = [topic for topic in tree.topics if tree.subtopics(topic.id)]
+    above = {topic.id for topic in tree.path(id_)}
+    kept = {t.id: (t.label, t.label_locked) for t in inner if t.label_locked or t.id not in above}
+    if before in inner:
+        kept.pop(id_, None)
+        kept |= {} if mined else {id_: (label, True)}
+    parents = {topic.id: topic.parent for topic in tree.topics if topic.parent}
+    return with_parents(topics, parents, {topic.id: topic.size for topic in inner}, kept)
+
+
+def with_parents(
+    topics: Sequence[Topic],
+    parents: Mapping[str, str],
+    sizes: Mapping[str, int],
+    kept: Mapping[str, tuple[str, bool]],
+) -> list[Topic]:
+    """Topics of documents, and the parents above them, made of what is right below each.
+
+    Args:
+        topics: Those of documents.
+        parents: Topic or parent ► the parent above it.
+        sizes: Documents of each parent.
+        kept: Parents that keep their label ► it, and whether a user has given it.
+    """
+    found = {topic.id: replace(topic, parent=parents.get(topic.id)) for topic in topics}
+    heads = {topic.id: topic.label for topic in topics}
+    waiting = set(parents.values())
+    while waiting:
+        ready = {
+            id_ for id_ in waiting if found.keys() >= {at for at, above in parents.items() if above == id_}
+        }
+        for id_ in sorted(ready):
+            below = [found[at] for at, above in parents.items() if above == id_]
+            below.sort(key=lambda topic: (-topic.size, topic.id))
+            label, locked = kept.get(id_, ("", False))
+            label = label or parent_label([heads[topic.id] for topic in below])
+            heads[id_] = label if locked else heads[below[0].id]
+            centroid = np.average([t.centroid for t in below], axis=0, weights=[t.size + 1 for t in below])
+            found[id_] = Topic(
+                id=id_,
+                label=label,
+                phrases=interleaved([topic.phrases for topic in below]),
+                size=sizes.get(id_, 0),
+                centroid=unit(centroid.astype(np.float32)),
+                label_locked=locked,
+                parent=parents.get(id_),
+            )
+        waiting -= ready
+    return list(found.values())
+
+
+def without(parents: Mapping[str, str], gone: Sequence[str]) -> dict[str, str]:
+    """The parents without these topics, and without a parent that has fewer than two things below it."""
+    left = {id_: above for id_, above in parents.items() if id_ not in gone}
+    kept = set(parents.values())
+    while idle := [id_ for id_ in sorted(kept) if [*left.values()].count(id_) < 2]:
+        kept.remove(idle[0])
+        above = left.pop(idle[0], None)
+        for id_ in [id_ for id_, parent in left.items() if parent == idle[0]]:
+            del left[id_]
+            if above:
+                left[id_] = above
+    return left

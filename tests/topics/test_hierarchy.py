@@ -1,0 +1,98 @@
+"""The tree of topics: what is above and below, the names of parents, and what becomes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from indexer.records import Topic
+from indexer.topics.hierarchy import TopicTree, renamed, with_parents, without
+
+
+def topic(id_, label, size=1, axis=0, *, parent=None, locked=False, phrases=()):
+    centroid = np.zeros(3, np.float32)
+    centroid[axis] = 1
+    return Topic(id_, label, phrases or (label.lower(),), size, centroid, locked, parent)
+
+
+LEAVES = [
+    topic("sound", "Sound", 5, phrases=("sound", "noise")),
+    topic("light", "Light", 3, 1, phrases=("light", "laser")),
+    topic("heat", "Heat", 4, 2),
+    topic("tax", "Tax", 9),
+]
+PARENTS = {"sound": "waves", "light": "waves", "heat": "physics", "waves": "physics"}
+
+
+def tree(kept=None, sizes=None):
+    return TopicTree(with_parents(LEAVES, PARENTS, sizes or {"waves": 7, "physics": 11}, kept or {}))
+
+
+def test_a_tree_is_walked_from_the_top_down():
+    found = tree()
+    assert [topic.id for topic in found.roots] == ["tax", "physics"]
+    assert [(depth, topic.id) for depth, topic in found.walk()] == [
+        (0, "tax"),
+        (0, "physics"),
+        (1, "heat"),
+        (1, "waves"),
+        (2, "sound"),
+        (2, "light"),
+    ]
+    assert found.below("physics") == ["sound", "light", "heat"]
+    assert found.below("tax") == ["tax"]
+    assert [topic.id for topic in found.path("light")] == ["physics", "waves", "light"]
+    assert {topic.id for topic in found.leaves} == {"sound", "light", "heat", "tax"}
+
+
+def test_a_parent_is_named_after_its_largest_subtopics_unless_a_user_has_named_it():
+    """Waves (7 documents) comes before Heat (4) in Physics, and stands for its largest, Sound."""
+    labels = {topic.id: topic.label for topic in tree().topics}
+    assert (labels["waves"], labels["physics"]) == ("Sound · Light", "Sound · Heat")
+    labels = {topic.id: topic.label for topic in tree({"waves": ("Waves", True)}).topics}
+    assert (labels["waves"], labels["physics"]) == ("Waves", "Waves · Heat")
+    labels = {topic.id: topic.label for topic in tree({"physics": ("As before", False)}).topics}
+    assert (labels["waves"], labels["physics"]) == ("Sound · Light", "As before")
+
+
+def test_a_parent_has_the_phrases_and_the_direction_of_what_is_below_it():
+    """Sound (5 documents, weight 6) along x, Light (3, weight 4) along y: (6, 4, 0) at unit length."""
+    waves = tree().by_id["waves"]
+    assert waves.phrases == ("sound", "light", "noise", "laser")
+    np.testing.assert_allclose(waves.centroid, np.array([6, 4, 0]) / np.sqrt(52), atol=1e-6)
+    assert (waves.size, waves.parent) == (7, "physics")
+
+
+def test_a_new_name_goes_up_to_the_parents_that_no_user_has_named():
+    found = {topic.id: topic for topic in renamed(tree(), "sound", "Acoustics")}
+    assert (found["sound"].label, found["sound"].label_locked) == ("Acoustics", True)
+    assert (found["waves"].label, found["physics"].label) == ("Acoustics · Light", "Acoustics · Heat")
+    found = {topic.id: topic for topic in renamed(tree({"waves": ("Waves", True)}), "sound", "Acoustics")}
+    assert (found["waves"].label, found["physics"].label) == ("Waves", "Waves · Heat")
+
+
+@pytest.mark.parametrize("named", ["waves", "physics"])
+def test_a_parent_is_named_and_gets_its_mined_name_back(named):
+    before = {topic.id: topic for topic in tree().topics}
+    found = TopicTree(renamed(tree(), named, "Mine"))
+    assert (found.by_id[named].label, found.by_id[named].label_locked) == ("Mine", True)
+    after = {topic.id: topic for topic in renamed(found, named, None)}
+    assert {id_: (t.label, t.label_locked) for id_, t in after.items()} == {
+        id_: (t.label, t.label_locked) for id_, t in before.items()
+    }
+
+
+def test_a_parent_with_one_topic_left_is_no_more():
+    assert without(PARENTS, ["light"]) == {"sound": "physics", "heat": "physics"}
+    assert without(PARENTS, ["light", "sound"]) == {}
+    assert without(PARENTS, ["tax"]) == PARENTS
+    assert without(PARENTS, ["heat"]) == {"sound": "waves", "light": "waves"}
+
+
+def test_a_circle_of_parents_is_read_without_end():
+    """Rows of an index may have been changed by others."""
+    circle = TopicTree([replace(LEAVES[0], parent="light"), replace(LEAVES[1], parent="sound")])
+    assert len(circle.path("sound")) == 2
+    assert list(circle.walk()) == []
