@@ -303,7 +303,7 @@ def _about_topic(details: TopicDetails) -> Iterator[tuple[str, str]]:
 
 def _representatives(details: TopicDetails) -> str:
     """Format the documents of a topic, with their shares if these differ."""
-    weights = [serialize.weight(d, details.topic.id) for d in details.documents]
+    weights = [serialize.weight(d, details.below) for d in details.documents]
     names = [(clean(d.document.id), clean(d.document.name)) for d in details.documents]
     if min(weights) >= FULL_SHARE:
         return table(names, head=("id", "document"))

@@ -380,6 +380,7 @@ class QueryMethods(OpenCollection):
             topic=topic,
             above=tree.path(id_)[:-1],
             subtopics=tree.subtopics(id_),
+            below=tuple(tree.below(id_)),
             others=tuple(tree.by_id[other] for other in others),
             documents=tuple(self.engine.documents(leading.ids if leading else ())),
             significant_keyphrases=tuple(significant),
@@ -401,7 +402,11 @@ class QueryMethods(OpenCollection):
         """Positions of topics in a plane, similar ones near each other; it keeps its shape from fit to fit."""
         from indexer.topics.map import topic_map
 
-        return topic_map(self.topics(), self.settings.home / "maps" / f"{self.name}.json", tall=tall)
+        tree = self.topic_tree()
+        groups = {topic.id: tree.path(topic.id)[0].id for topic in tree.leaves}
+        nested = len(tree.leaves) < len(tree.topics)
+        memory = self.settings.home / "maps" / f"{self.name}.json"
+        return topic_map(tree.leaves, memory, tall=tall, groups=groups if nested else None)
 
     def topic_trends(self, field: str = "") -> Trends | None:
         """Which topics grow; None where documents have no dates, or too many different ones.

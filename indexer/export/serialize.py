@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def topic_details(of: TopicDetails) -> dict[str, Any]:
         "subtopics": [topic(below) for below in of.subtopics],
         "became_too": [other.id for other in of.others],
         "top_documents": [
-            {**document(d.document), "weight": rounded(weight(d, of.topic.id))} for d in of.documents
+            {**document(d.document), "weight": rounded(weight(d, of.below))} for d in of.documents
         ],
         "significant_keyphrases": [
             {
@@ -226,9 +226,9 @@ def why(of: Why, labels: Labels) -> dict[str, Any]:
     }
 
 
-def weight(of: StoredDocument, topic_id: str) -> float:
-    """How much of a document is about a topic."""
-    return next((t.weight for t in of.topics if t.topic_id == topic_id), 0.0)
+def weight(of: StoredDocument, topics: Container[str]) -> float:
+    """How much of a document is about some topics."""
+    return sum(topic.weight for topic in of.topics if topic.topic_id in topics)
 
 
 def marks(sentence: str, surface: str) -> list[tuple[int, int]]:

@@ -115,6 +115,7 @@ class TopicDetails:
     topic: Topic
     above: tuple[Topic, ...]  # from the top down
     subtopics: tuple[Topic, ...]  # right below it
+    below: tuple[str, ...]  # topics of documents below it, at any depth; itself where it is one
     others: tuple[Topic, ...]  # that the retired topic has become too, when its id was asked for
     documents: tuple[StoredDocument, ...]  # mostly about it and nearest to it first
     significant_keyphrases: tuple[

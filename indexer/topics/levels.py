@@ -97,7 +97,7 @@ def grouped(
 
     documents = mapped_unit(sample.documents, fit.mean, fit.projection)
     nearest = np.argmax(documents @ fit.mapped.T, axis=1)
-    # A direction that no document is nearest to stands for itself.
+    # The direction itself counts like a document: no other may be nearest to it.
     means = fit.mapped + sum_by(documents, nearest, len(fit))
     of = np.array([topics.index(id_) for id_ in ids])
     middles = sum_by(means, of, len(topics))

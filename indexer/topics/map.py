@@ -7,7 +7,7 @@ and mirrored so that topics which were there before stay where they were as well
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,12 @@ class Spot:
     x: float
     y: float
     radius: float  # its area grows with the documents
-    group: int  # from 1; similar topics
+    group: int  # from 1; similar topics, or those below one at the top of the tree
+
+    @property
+    def colour(self) -> int:
+        """From 1 to `GROUPS`."""
+        return (self.group - 1) % GROUPS + 1
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,15 @@ class TopicMap:
     height: float = HIGH
 
 
-def topic_map(topics: Sequence[Topic], memory: Path, *, tall: bool = False) -> TopicMap:
+def topic_map(
+    topics: Sequence[Topic], memory: Path, *, tall: bool = False, groups: Mapping[str, str] | None = None
+) -> TopicMap:
     """Place topics.
 
     Args:
         memory: File with the places of the last fit; written when the topics have changed.
         tall: The same turned by a quarter, for who holds a phone.
+        groups: Topic ► what it belongs to; None: similar ones are grouped.
     """
     if not topics:
         return TopicMap(())
@@ -74,8 +82,8 @@ def topic_map(topics: Sequence[Topic], memory: Path, *, tall: bool = False) -> T
     picture = np.array([width, round(height * max(1.0, np.sqrt(len(topics) / ROOMY)))])
     points = points[:, ::-1] if tall else points
     spread = _apart(_scaled(points, radii, picture), radii, picture)
-    groups = _groups(topics, centroids)
-    spots = zip(topics, spread.tolist(), radii.tolist(), groups, strict=True)
+    numbers = _numbered(topics, [groups[t.id] for t in topics] if groups else _similar(topics, centroids))
+    spots = zip(topics, spread.tolist(), radii.tolist(), numbers, strict=True)
     return TopicMap(
         tuple(Spot(topic, round(x, 1), round(y, 1), round(r, 1), g) for topic, (x, y), r, g in spots),
         *picture.tolist(),
@@ -151,19 +159,24 @@ def _apart(points: Points, radii: Points, picture: Points) -> Points:
     return points
 
 
-def _groups(topics: Sequence[Topic], centroids: Points) -> list[int]:
-    """Similar topics, by average linkage; numbered by the oldest topic in them, so that colours stay."""
+def _similar(topics: Sequence[Topic], centroids: Points) -> list[int]:
+    """Groups of similar topics, by average linkage."""
     if len(topics) == 1:
         return [1]
     from scipy.cluster.hierarchy import fcluster, linkage
 
     wanted = min(GROUPS, -(-len(topics) // PER_GROUP))
-    found = fcluster(linkage(centred(centroids), "average"), wanted, "maxclust")
-    oldest: dict[int, str] = {}
-    for topic, group in zip(topics, found.tolist(), strict=True):
+    found: list[int] = fcluster(linkage(centred(centroids), "average"), wanted, "maxclust").tolist()
+    return found
+
+
+def _numbered(topics: Sequence[Topic], groups: Sequence[Hashable]) -> list[int]:
+    """Groups from 1, by the oldest topic in them, so that colours stay."""
+    oldest: dict[Hashable, str] = {}
+    for topic, group in zip(topics, groups, strict=True):
         oldest[group] = min(topic.id, oldest.get(group, topic.id))
     numbers = {group: number for number, group in enumerate(sorted(oldest, key=oldest.__getitem__), 1)}
-    return [numbers[group] for group in found.tolist()]
+    return [numbers[group] for group in groups]
 
 
 def _remembered(memory: Path) -> tuple[str, dict[str, list[float]]]:

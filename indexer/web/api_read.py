@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 
 from indexer.errors import QueryError
 from indexer.export import serialize
-from indexer.records import Document
+from indexer.records import Document, Topic
 from indexer.search.completion import LONGEST, MAX_COMPLETIONS
 from indexer.search.trends import Order, ordered
 from indexer.web import schemas
@@ -185,10 +185,23 @@ def topics(
     sort: Annotated[Order, Query(description="By size, by growth, or by name.")] = "documents",
     ascending: Annotated[bool | None, Query(description="Names go up, numbers go down.")] = None,
 ) -> list[dict[str, Any]]:
-    """List all topics, and how they grow. Topics of unknown growth are sorted between growing and shrinking ones."""
+    """List the topics that documents have, and how they grow.
+
+    Topics of unknown growth are sorted between growing and shrinking ones."""
     trends = served.trends()
     found = ordered(served.collection.topics(), trends, sort, ascending)
     return [serialize.growing(topic, trends) for topic in found]
+
+
+@router.get("/topics/tree", response_model=list[schemas.TopicNode])
+def topic_tree(served: Shared, reader: Reader) -> list[dict[str, Any]]:
+    """List the topics at the top, each with what is below it, largest first."""
+    tree = served.collection.topic_tree()
+
+    def node(of: Topic) -> dict[str, Any]:
+        return {**serialize.topic(of), "subtopics": [node(below) for below in tree.subtopics(of.id)]}
+
+    return [node(top) for top in tree.roots]
 
 
 @router.get("/map", response_model=schemas.TopicMap)

@@ -19,6 +19,7 @@ def report(collection: Collection) -> str:
     """The file, as HTML."""
     drawn = pictures(collection)
     spots = drawn[0].map.spots
+    tree = collection.topic_tree()
     style = (files("indexer.web") / "static" / "style.css").read_text(encoding="utf-8")
     return render(
         "report.html",
@@ -26,8 +27,8 @@ def report(collection: Collection) -> str:
         style=style,
         pictures=drawn,
         spots=spots,
-        groups=groups(spots),
-        sections=groups(spots),
+        groups=groups(spots, tree),
+        sections=groups(spots, tree),
         order=InOrder(),
         trends=collection.topic_trends(),
         details=[collection.topic(spot.topic.id, documents=EXAMPLES) for spot in spots],

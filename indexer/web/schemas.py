@@ -70,6 +70,12 @@ class Topic(BaseModel):
     parent: str | None = Field(description="Id of the topic above it; null at the top.")
 
 
+class TopicNode(Topic):
+    """A topic with those below it."""
+
+    subtopics: list[TopicNode]
+
+
 class GrowingTopic(Topic):
     """A topic, and its share of the newest documents beside its share of those before; null without dates."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
@@ -16,6 +17,7 @@ from indexer.search.query import MAX_QUERY, parse_filter
 from indexer.search.results import Facet, Hit, Mode, SearchResults
 from indexer.search.search import DEEPEST, NEAREST
 from indexer.search.timeline import within
+from indexer.topics.hierarchy import TopicTree
 from indexer.web.auth import Reader
 from indexer.web.pages.charts import Bar, bars
 from indexer.web.pages.form_input import parse_filters, parse_query
@@ -125,6 +127,7 @@ class FilterChoice:
     label: str
     documents: int | None  # None: chosen, and in no document that is left
     chosen: bool
+    depth: int = 0  # in the tree of topics
 
 
 @dataclass(frozen=True)
@@ -150,19 +153,28 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     mode: Mode = "words" if waits else asked.mode
     fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
     fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
+    tree = collection.topic_tree()
+    nested = len(tree.leaves) < len(tree.topics)
+    counted = {name: "topic_path" if name == "topic" and nested else name for name in fields}
     results = collection.search(
         query,
         mode=mode,
         filters=filters,
-        facets=[name for name in fields if name not in asked.chosen],
-        facet_size=MAX_VALUES if asked.more else VALUES + 1,  # one more tells that there are more
+        facets=[counted[name] for name in fields if name not in asked.chosen],
+        # One more tells that there are more; all of a tree are needed for its top.
+        facet_size=MAX_VALUES if asked.more or nested else VALUES + 1,
         limit=ON_PAGE,
         offset=(asked.number - 1) * ON_PAGE,
         diverse=asked.diverse,
         verbatim=asked.verbatim,
     )
     opened = collection.open_facets(
-        query, mode=mode, filters=filters, fields=list(asked.chosen), size=MAX_VALUES, found=results
+        query,
+        mode=mode,
+        filters=filters,
+        fields=[counted[name] for name in asked.chosen],
+        size=MAX_VALUES,
+        found=results,
     )
     labels = dict(results.labels)
     facets = {facet.field: facet for facet in (*results.facets, *opened)}
@@ -181,7 +193,12 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
         hits=[_shown(hit, kinds.date) for hit in results.hits],
         said=_capital(found(results, _there(removable))),
         corrections=list(corrections(results)),
-        choices=[_choices(facets[name], asked, labels) for name in fields],
+        choices=[
+            _topic_choices(facets["topic_path"], asked, tree)
+            if counted[name] == "topic_path"
+            else _choices(facets[name], asked, labels)
+            for name in fields
+        ],
         bars=drawn,
         suggested=_suggested(kinds.date, drawn),
         date=kinds.date,
@@ -273,6 +290,23 @@ def _choices(facet: Facet, asked: SearchForm, labels: dict[str, str]) -> FilterC
         other if len(values) > VALUES else None,
         expanded,
     )
+
+
+def _topic_choices(facet: Facet, asked: SearchForm, tree: TopicTree) -> FilterChoices:
+    """The topics at the top, and what is below those that are chosen or have something chosen below them."""
+    numbers = {value.rpartition("/")[2]: number for value, _, number in facet.values}
+    chosen = set(asked.chosen.get("topic", ()))
+    opened = {above.id for id_ in chosen for above in tree.path(id_)}
+
+    def below(parent: str | None, depth: int) -> Iterator[FilterChoice]:
+        for topic in sorted(tree.subtopics(parent), key=lambda topic: -numbers.get(topic.id, 0)):
+            number = numbers.get(topic.id)
+            if number or topic.id in chosen:
+                yield FilterChoice(topic.id, topic.label, number, topic.id in chosen, depth)
+            if topic.id in opened:
+                yield from below(topic.id, depth + 1)
+
+    return FilterChoices("Topics", "topic", tuple(below(None, 0)), None, False)
 
 
 def _removable(asked: SearchForm, labels: dict[str, str]) -> list[tuple[str, Address]]:

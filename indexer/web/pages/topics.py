@@ -14,6 +14,7 @@ from indexer.errors import CatalogError, NotFound, QueryError
 from indexer.export.formatting import count, describe_event
 from indexer.records import Topic
 from indexer.search.trends import Order, Trends, ordered
+from indexer.topics.hierarchy import TopicTree
 from indexer.topics.history import TopicHistory
 from indexer.topics.map import Spot
 from indexer.web import task_work
@@ -39,8 +40,9 @@ class Section:
     """Topics that stand together in the table: those of a group of the map, or all in one order."""
 
     number: int  # of the group
-    name: str  # of the largest; empty where all topics are in one order
+    name: str  # of the parent or the largest; empty where all topics are in one order
     spots: tuple[Spot, ...]
+    parent: Topic | None = None  # at the top of the tree
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,20 @@ class InOrder:
     links: Mapping[str, Address] = field(default_factory=dict)
 
 
-def groups(spots: tuple[Spot, ...]) -> list[Section]:
-    """The groups of a map, under the name of the largest topic; topics are given largest first."""
+def groups(spots: tuple[Spot, ...], tree: TopicTree | None = None) -> list[Section]:
+    """The groups of a map, under the name of the parent or of the largest topic; topics are given largest first."""
     numbers = sorted({spot.group for spot in spots})
     members = {number: tuple(spot for spot in spots if spot.group == number) for number in numbers}
-    return [Section(number, _group_name(members[number]), members[number]) for number in numbers]
+    found = []
+    for number, some in members.items():
+        top = tree.path(some[0].topic.id)[0] if tree else some[0].topic
+        if top == some[0].topic:
+            found.append(Section(number, _group_name(some), some))
+        else:
+            found.append(Section(number, top.label, some, top))
+    return (
+        sorted(found, key=lambda section: -sum(spot.topic.size for spot in section.spots)) if tree else found
+    )
 
 
 def _group_name(spots: tuple[Spot, ...]) -> str:
@@ -69,7 +80,7 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
     drawn = pictures(served.collection)
     spots = drawn[0].map.spots
     trends = served.trends() if spots else None
-    sections = groups(spots)
+    sections = groups(spots, served.collection.topic_tree())
     by = sort if sort in get_args(Order) else ""
     ascending = {"ascending": True, "descending": False}.get(order, by == "name")
     listed = [Section(0, "", _sorted(spots, trends, by, ascending))] if by else sections  # type: ignore[arg-type]
@@ -143,7 +154,8 @@ def _shown(
     """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
-    topics = {topic.id: topic for topic in collection.topics()}
+    tree = collection.topic_tree()
+    topics = tree.by_id
     drawn, top = _over_time(served, id)
     return page(
         request, served, reader, "topic.html", code=code,
@@ -167,8 +179,10 @@ def _shown(
 
 def _by_nearness(served: Served, id: str) -> list[Topic]:
     """All other topics, the nearest first: what it may be merged into."""
-    topics = served.collection.topics()
-    return [topic for topic, _ in served.collection.near_topics(id, limit=len(topics))]
+    tree = served.collection.topic_tree()
+    if tree.subtopics(id):
+        return []
+    return [topic for topic, _ in served.collection.near_topics(id, limit=len(tree.leaves))]
 
 
 def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
