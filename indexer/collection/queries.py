@@ -391,11 +391,7 @@ class QueryMethods(OpenCollection):
         """Topics that are nearest to one in meaning, with the cosine."""
         id_ = self.topic_id(name)
         tree = self.topic_tree()
-        level = (
-            [topic for topic in tree.topics if tree.subtopics(topic.id)]
-            if tree.subtopics(id_)
-            else tree.leaves
-        )
+        level = tree.parents if tree.subtopics(id_) else tree.leaves
         return near_topics(level, id_, limit)
 
     def topic_map(self, *, tall: bool = False) -> TopicMap:
@@ -404,9 +400,8 @@ class QueryMethods(OpenCollection):
 
         tree = self.topic_tree()
         groups = {topic.id: tree.path(topic.id)[0].id for topic in tree.leaves}
-        nested = len(tree.leaves) < len(tree.topics)
         memory = self.settings.home / "maps" / f"{self.name}.json"
-        return topic_map(tree.leaves, memory, tall=tall, groups=groups if nested else None)
+        return topic_map(tree.leaves, memory, tall=tall, groups=groups if tree.parents else None)
 
     def topic_trends(self, field: str = "") -> Trends | None:
         """Which topics grow; None where documents have no dates, or too many different ones.

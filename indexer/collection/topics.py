@@ -1,19 +1,22 @@
-"""Methods that change topics: rename, take a name back, merge."""
+"""Methods that change topics: rename, take a name back, merge, move."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from indexer.collection.base import on_live_generation
 from indexer.collection.queries import QueryMethods
 from indexer.errors import QueryError
-from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.next_generation import complete_switch
+from indexer.pipeline.shaping import Shaper
 from indexer.protocols import Progress, no_progress
 from indexer.records import Topic
 from indexer.runs.index import check_live
 from indexer.topics.hierarchy import TopicTree, renamed
 from indexer.topics.history import is_address
+
+T = TypeVar("T")
 
 
 class TopicMethods(QueryMethods):
@@ -85,14 +88,59 @@ class TopicMethods(QueryMethods):
         sources = [id_ for id_ in (self.topic_id(other) for other in others) if id_ != target]
         if not sources:
             raise QueryError("Name at least one other topic to merge.")
-        with self.catalog.lock(self.name, "indexer topics merge") as lock:
+        tree = self.topic_tree()
+        kinds = {bool(tree.subtopics(id_)) for id_ in (target, *sources)}
+        if len(kinds) > 1:
+            raise QueryError(
+                "A topic with subtopics and one without cannot be merged.",
+                hint="Put the one below the other: indexer topics move TOPIC PARENT",
+            )
+        if kinds == {True}:
+            below = {topic.id: target for id_ in (target, *sources) for topic in tree.subtopics(id_)}
+            changed = sum(tree.by_id[id_].size for id_ in sources)
+            self._shape("merge", {"into": target, "from": sources}, progress,
+                        lambda shaper: shaper.place(below, dict.fromkeys(sources, target)))  # fmt: skip
+        else:
+            changed = self._shape("merge", {"into": target, "from": sources}, progress,
+                                  lambda shaper: shaper.merge(target, sources))  # fmt: skip
+        return self.topic_tree().by_id[target], changed
+
+    @on_live_generation
+    def move_topic(self, name: str, parent: str | None = None, *, progress: Progress = no_progress) -> Topic:
+        """Put a topic below another parent, or at the top with None. Later fits keep it there.
+
+        A parent that has fewer than two topics left dissolves, and leads to them.
+
+        Raises:
+            QueryError: The parent has no subtopics, or is below the topic itself.
+        """
+        id_ = self.topic_id(name)
+        tree = self.topic_tree()
+        above = "" if parent is None else self.topic_id(parent)
+        if above and not tree.subtopics(above):
+            raise QueryError(
+                f"'{tree.by_id[above].label}' ({above}) has no subtopics, so nothing can be put below it.",
+                hint="Parents are listed with their subtopics: indexer topics",
+            )
+        if above and id_ in [topic.id for topic in tree.path(above)]:
+            raise QueryError("A topic cannot be put below itself.")
+        if (tree.by_id[id_].parent or "") == above:
+            return tree.by_id[id_]
+        self._shape("move", {"topic": id_, "parent": above}, progress,
+                    lambda shaper: shaper.place({id_: above}, {}))  # fmt: skip
+        return self.topic_tree().by_id[id_]
+
+    def _shape(
+        self, kind: str, options: Mapping[str, Any], progress: Progress, act: Callable[[Shaper], T]
+    ) -> T:
+        """Change the topics in a recorded run."""
+        with self.catalog.lock(self.name, f"indexer topics {kind}") as lock:
             complete_switch(self.settings, self.catalog)
             check_live(self.engine)
-            run = self.catalog.start_run(self.name, "merge", {"into": target, "from": sources}, lock=lock)
-            finisher = Finisher(self.engine, self.catalog, self.name, run, self._mining(), progress)
-            changed = finisher.merge(target, sources)
-            self.catalog.finish_run(run, "finished", {"documents": changed})
-        return next(t for t in self.engine.topics() if t.id == target), changed
+            run = self.catalog.start_run(self.name, kind, options, lock=lock)
+            done = act(Shaper(self.engine, self.catalog, self.name, run, self._mining(), progress))
+            self.catalog.finish_run(run, "finished", {"documents": done} if isinstance(done, int) else {})
+        return done
 
 
 def _another(topics: Sequence[Topic], id_: str, label: str) -> Topic | None:

@@ -178,7 +178,7 @@ def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
             if event is last_named and not history.entry.label_locked:
                 what = "name taken back"
         elif entry.kind == "kept":
-            what = "came back" if gone else "kept"
+            what = "moved in the tree by a user" if event.by == "move" else "came back" if gone else "kept"
         elif entry.kind == "born":
             what = "found for the first time"
         elif entry.new_id is None:

@@ -14,10 +14,9 @@ from functools import partial
 import numpy as np
 
 from indexer.catalog import Catalog
-from indexer.catalog.entries import LineageEntry, TopicEntry, topic_number
+from indexer.catalog.entries import TopicEntry, topic_number
 from indexer.common import Floats, batches, unit
 from indexer.engines.base import Engine, Filter, SearchRequest
-from indexer.errors import NotFound
 from indexer.keyphrases.absent import AbsentFinder, vocabulary_of
 from indexer.pipeline import drift_check
 from indexer.pipeline.assign import Assigner
@@ -26,8 +25,8 @@ from indexer.pipeline.topic_fit import CHUNK, MinedRows, TopicFitter, mined_docu
 from indexer.pipeline.write_behind import WriteBehind
 from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Topic
-from indexer.topics.fits import NamedFit, live_fit, save_fit
-from indexer.topics.hierarchy import with_parents, without
+from indexer.topics.fits import NamedFit, live_fit
+from indexer.topics.hierarchy import TopicTree, with_parents
 from indexer.topics.labels import LabelMaker, PhraseCount, label_of
 from indexer.topics.levels import Levels
 from indexer.topics.models.registry import TopicRequest
@@ -190,61 +189,6 @@ class Finisher:
         entries = topic_entries(self.catalog, self.collection, topics, self.run)
         self.catalog.install_fit(self.collection, named.run, topics=entries, lineage=named.lineage)
 
-    def merge(self, into: str, others: Sequence[str]) -> int:
-        """Make several topics one; `into` keeps its id, the others retire and lead to it.
-
-        The centroids stay: those of the merged topics carry the same id from then on.
-
-        Returns:
-            How many documents changed.
-        """
-        live = live_fit(self.catalog, self.collection)
-        if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
-        parents = without(live.parents, others)
-        kept = {*live.ids, *parents.values()} - set(others)
-        gone = {*live.parents.values()} - {*parents.values()}
-        moved = dict.fromkeys(others, into)
-        documents = sorted(
-            {id_ for other in others for id_, _ in self.engine.scan(None, (Filter("topic", "=", other),))}
-        )
-        merged = NamedFit(
-            self.run,
-            live.fit,
-            tuple(into if id_ in others else id_ for id_ in live.ids),
-            live.requested,
-            (
-                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in kept),
-                *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
-                *(
-                    LineageEntry(self.run, parent, one, "hand", 1.0)
-                    for parent, one in self._left_of(live, gone, moved)
-                ),
-            ),
-            live.model,
-            live.fitted or live.run,
-            frequencies=live.frequencies,
-            documents=live.documents,
-            parents=parents,
-            levels=live.levels,
-        )
-        save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
-        for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
-            self.catalog.mark(self.ledger, some, state="mined")
-        touched: set[str] = set()
-        self._assign(merged, documents, touched)
-        self._consolidate(touched)
-        self.install(merged, self._write_topics(merged, {}, rename=False))
-        self._mark_done(documents, merged)
-        return len(documents)
-
-    @staticmethod
-    def _left_of(live: NamedFit, gone: set[str], moved: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Parents that are gone, each with the topics that were below it, or what these were merged into."""
-        for parent in sorted(gone):
-            for topic in dict.fromkeys(moved.get(id_, id_) for id_ in live.groups()[parent]):
-                yield parent, topic
-
     def _documents(self, *, again: bool) -> list[str]:
         """Documents that were mined; with `again` also those that are done. Ascending."""
         ids = list(self.catalog.ids(self.ledger, state="mined"))
@@ -379,7 +323,7 @@ class Finisher:
     def _parent_sizes(self, named: NamedFit) -> dict[str, int]:
         """How many documents have any topic below each parent."""
         groups = named.groups()
-        below = [(Filter("topic", "=", list(topics)),) for topics in groups.values()]
+        below = [(Filter("topic", "=", sorted(topics)),) for topics in groups.values()]
         counted = self.engine.count_topics(below) if below else []
         return {id_: part.documents for id_, part in zip(groups, counted, strict=True)}
 
@@ -402,10 +346,12 @@ class Finisher:
             locked = bool(old and old.label_locked)
             label = label_of(phrases) if old is None or (rename and not locked) else old.label
             topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], locked))
+        before = TopicTree(self.engine.topics())
         kept = {
-            id_: (topic.label, topic.label_locked)
-            for id_, topic in known.items()
-            if topic.label_locked or not rename
+            id_: (known[id_].label, known[id_].label_locked)
+            for id_ in known.keys() & set(named.parents.values())
+            if known[id_].label_locked
+            or (not rename and {t.id for t in before.subtopics(id_)} == _below(named.parents, id_))
         }
         topics = with_parents(topics, named.parents, sizes, kept)
         self.catalog.check_locks()
@@ -417,6 +363,10 @@ class Finisher:
         known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
         fresh = {topic.id: _entry(topic, None, self.run) for topic in self.engine.topics()}
         return fresh | known
+
+
+def _below(parents: Mapping[str, str], id_: str) -> set[str]:
+    return {topic for topic, parent in parents.items() if parent == id_}
 
 
 def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], run: str) -> list[TopicEntry]:

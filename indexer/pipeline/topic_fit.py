@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
 import numpy as np
@@ -16,7 +16,7 @@ from indexer.engines.base import Engine
 from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import MentionRow, StoredDocument, Topic
 from indexer.topics.fits import NamedFit, live_fit, pending_fit, save_fit
-from indexer.topics.hierarchy import TopicTree
+from indexer.topics.hierarchy import TopicTree, parents_of, placed
 from indexer.topics.labels import LabelMaker, PhraseCount
 from indexer.topics.levels import grouped
 from indexer.topics.lineage import ContinuedTopics, TopicShape, trace, trace_parents
@@ -74,32 +74,53 @@ class TopicFitter:
         if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors):
             return pending
         fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
-        old_parents = [topic for topic in old if topic.id in {other.parent for other in old}]
-        old_topics = [topic for topic in old if topic not in old_parents]
+        old_tree = TopicTree(old)
+        old_topics = old_tree.leaves
         shapes, owners, merged = self._old_shapes(old_topics, live)
         continued, parts = trace(shapes, _shapes(fitted, rows, sample)).of_owners(owners, merged)
         names = self._names(continued, old_topics) | {n: old_topics[o].id for n, o in parts.items()}
         topics = tuple(names[at] for at in range(len(fitted)))
-        groups = grouped(fitted, sample, topics, request.levels.above(len(set(topics))))
-        tree = TopicTree(old)
-        above = trace_parents([set(tree.below(topic.id)) for topic in old_parents], groups)
-        parent_names = self._names(above, old_parents)
+        present = live or live_fit(self._catalog, self._collection)
+        by_hand = present.placed if present else {}
+        found = grouped(fitted, sample, topics, request.levels.above(len(set(topics))))
+        parents, above = self._parents(found, old_tree, by_hand, set(topics))
         named = NamedFit(
             self._run,
             fitted,
             topics,
             request.number,
-            (*self._lineage(continued, names, old_topics), *self._lineage(above, parent_names, old_parents)),
+            (*self._lineage(continued, names, old_topics), *above),
             request.model or DEFAULT,
             frequencies=DocumentFrequencies.of(
                 [row.phrase_id for row in rows] for _, rows in self.read.values()
             ),
             documents=sum(self._catalog.count(self._ledger).values()),
-            parents=_parents(groups, parent_names),
+            parents=parents,
             levels=str(request.levels),
+            placed=by_hand,
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named
+
+    def _parents(
+        self, found: Sequence[Set[str]], old: TopicTree, by_hand: Mapping[str, str], topics: Set[str]
+    ) -> tuple[dict[str, str], list[LineageEntry]]:
+        """Topic or parent ► the parent above it, and what became of the old parents.
+
+        Args:
+            found: Groups of topics.
+            by_hand: Where a user has put topics.
+            topics: Those of documents.
+        """
+        parents = old.parents
+        below = [set(old.below(topic.id)) for topic in parents]
+        names = {n: parents[o].id for o, n, _ in trace_parents(below, found).kept}
+        named = {names.get(at, f"new {at}"): group for at, group in enumerate(found)}
+        groups = list(placed(named, by_hand, topics).values())
+        continued = trace_parents(below, groups)
+        names = self._names(continued, parents)
+        above = parents_of({names[at]: group for at, group in enumerate(groups)})
+        return above, list(self._lineage(continued, names, parents))
 
     def _find_model(self, name: str) -> TopicModel:
         if self._model is not None and dotted_path(self._model) == name:
@@ -192,21 +213,6 @@ def _without_vector(row: MentionRow) -> MentionRow:
     return MentionRow(
         row.document_id, row.phrase_id, row.phrase, row.surface, row.score, (), "", np.zeros(0, np.float32)
     )
-
-
-def _parents(groups: Sequence[frozenset[str]], names: Mapping[int, str]) -> dict[str, str]:
-    """Topic or parent ► the parent above it.
-
-    Args:
-        groups: Topics of each parent, the smallest first, so that the first one that holds something is right above it.
-    """
-    parents: dict[str, str] = {}
-    for at, group in enumerate(groups):
-        parents |= {topic: names[at] for topic in sorted(group) if topic not in parents}
-        wider = next((other for other in range(at + 1, len(groups)) if group < groups[other]), None)
-        if wider is not None:
-            parents[names[at]] = names[wider]
-    return parents
 
 
 def _shapes(fitted: TopicFit, rows: Sequence[MentionRow], sample: Sample) -> list[TopicShape]:

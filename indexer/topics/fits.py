@@ -40,6 +40,7 @@ class NamedFit:
     documents: int = 0  # of the collection, when the arrays were fitted; 0 where an earlier version did it
     parents: Mapping[str, str] = field(default_factory=dict)  # topic or parent ► the parent above it
     levels: str = ""  # requested; see `indexer.topics.levels.Levels`
+    placed: Mapping[str, str] = field(default_factory=dict)  # by a user: topic ► its parent, or "" at the top
 
     def answers(self, request: TopicRequest) -> bool:
         """Whether a request for topics is met without another fit."""
@@ -49,13 +50,13 @@ class NamedFit:
             and str(request.levels) in ("", self.levels)
         )
 
-    def groups(self) -> dict[str, tuple[str, ...]]:
+    def groups(self) -> dict[str, set[str]]:
         """Each parent with the topics of documents that are below it, at any depth."""
-        found: dict[str, list[str]] = {}
-        for topic in dict.fromkeys(self.ids):
+        found: dict[str, set[str]] = {}
+        for topic in self.ids:
             for above in topic_path(topic, self.parents)[:-1]:
-                found.setdefault(above, []).append(topic)
-        return {above: tuple(topics) for above, topics in found.items()}
+                found.setdefault(above, set()).add(topic)
+        return found
 
 
 def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
@@ -86,6 +87,7 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "asked": named.requested,
         "parents": dict(named.parents),
         "levels": named.levels,
+        "placed": dict(named.placed),
         "finder": named.model,
         "fitted": named.fitted or named.run,
         "sample": sample,
@@ -129,4 +131,5 @@ def _named(found: Fit) -> NamedFit:
         int(info.get("collection", 0)),
         info.get("parents", {}),
         info.get("levels", ""),
+        info.get("placed", {}),
     )

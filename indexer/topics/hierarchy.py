@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 
@@ -29,6 +29,12 @@ class TopicTree:
     def leaves(self) -> tuple[Topic, ...]:
         """The topics that documents have."""
         return tuple(leaves(self.topics))
+
+    @cached_property
+    def parents(self) -> tuple[Topic, ...]:
+        """The topics that have others below them."""
+        found = {topic.id for topic in self.leaves}
+        return tuple(topic for topic in self.topics if topic.id not in found)
 
     @property
     def roots(self) -> tuple[Topic, ...]:
@@ -67,10 +73,10 @@ def renamed(tree: TopicTree, id_: str, label: str | None) -> list[Topic]:
         replace(topic, label=label, label_locked=not mined) if topic.id == id_ else topic
         for topic in tree.leaves
     ]
-    inner = [topic for topic in tree.topics if tree.subtopics(topic.id)]
+    inner = tree.parents
     above = {topic.id for topic in tree.path(id_)}
     kept = {t.id: (t.label, t.label_locked) for t in inner if t.label_locked or t.id not in above}
-    if before in inner:
+    if tree.subtopics(id_):
         kept.pop(id_, None)
         kept |= {} if mined else {id_: (label, True)}
     parents = {topic.id: topic.parent for topic in tree.topics if topic.parent}
@@ -118,15 +124,47 @@ def with_parents(
     return list(found.values())
 
 
-def without(parents: Mapping[str, str], gone: Sequence[str]) -> dict[str, str]:
-    """The parents without these topics, and without a parent that has fewer than two things below it."""
-    left = {id_: above for id_, above in parents.items() if id_ not in gone}
-    kept = set(parents.values())
-    while idle := [id_ for id_ in sorted(kept) if [*left.values()].count(id_) < 2]:
-        kept.remove(idle[0])
-        above = left.pop(idle[0], None)
-        for id_ in [id_ for id_, parent in left.items() if parent == idle[0]]:
-            del left[id_]
-            if above:
-                left[id_] = above
-    return left
+Groups = Mapping[str, Set[str]]  # parent ► the topics of documents below it, at any depth
+
+
+def parents_of(groups: Groups) -> dict[str, str]:
+    """Topic or parent ► the parent right above it: the smallest group that holds it."""
+    parents: dict[str, str] = {}
+    ascending = sorted(groups, key=lambda id_: (len(groups[id_]), id_))
+    for at, id_ in enumerate(ascending):
+        parents |= {topic: id_ for topic in sorted(groups[id_]) if topic not in parents}
+        wider = next((other for other in ascending[at + 1 :] if groups[id_] < groups[other]), None)
+        if wider is not None:
+            parents[id_] = wider
+    return parents
+
+
+def tidy(groups: Groups) -> dict[str, Set[str]]:
+    """The groups without those of fewer than two topics, and those that have the same topics as an earlier one."""
+    found: dict[str, Set[str]] = {}
+    for id_ in groups:
+        if len(groups[id_]) > 1 and groups[id_] not in found.values():
+            found[id_] = groups[id_]
+    return found
+
+
+def placed(groups: Groups, wanted: Mapping[str, str], known: Set[str]) -> dict[str, Set[str]]:
+    """The groups, with some topics where a user has put them, as far as both are there.
+
+    Args:
+        wanted: Topic or parent ► the parent right above it, or an empty text for the top.
+        known: The topics of documents.
+    """
+    # Of two that get the same topics, the one that was narrower stays.
+    found = {id_: groups[id_] for id_ in sorted(groups, key=lambda id_: (len(groups[id_]), id_))}
+    for id_, parent in wanted.items():
+        topics = groups.get(id_, {id_} & known)
+        if not topics or (parent and (parent not in found or found[parent] <= topics)):
+            continue
+        target = found.get(parent, frozenset())
+        for other, members in found.items():
+            if other != id_ and members >= topics:
+                found[other] = members - topics
+            if parent and members >= target:
+                found[other] = found[other] | topics
+    return tidy(found)

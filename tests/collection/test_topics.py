@@ -326,3 +326,67 @@ def test_a_parent_whose_topics_were_merged_leads_to_the_merged_one(tmp_path):
             collection.merge_topics(into, others)
             assert collection.topic_id(parent) == into
         assert grouped(collection) == {}
+
+
+@pytest.fixture
+def nested(tmp_path):
+    """Five topics: two that share the space, three that share the sea."""
+    pairs = [("space", 0), ("space", 1), ("sea", 0), ("sea", 1), ("sea", 2)]
+    records = [
+        {"id": f"n{i:02}", "text": " ".join([SUBJECTS[pairs[i % 5][0]]] * 2 + [OTHERS[pairs[i % 5][1]]])}
+        for i in range(100)
+    ]
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", records)], levels="2,5")
+        yield collection
+
+
+def test_a_topic_is_moved_and_stays_there_when_topics_are_fitted_again(nested):
+    groups = grouped(nested)
+    source = max(groups, key=lambda id_: (len(groups[id_]), id_))
+    moved = min(groups[source])
+    before = nested.topic_tree().by_id[source].label
+    nested.move_topic(moved)
+    assert nested.topic_tree().by_id[moved].parent is None
+    assert nested.topic_history(moved).entry.state == "live"
+    left = groups[source] - {moved}
+    if len(left) < 2:  # the parent is no more, and leads to the one that is left
+        assert nested.topic_id(source) in left
+    else:
+        assert nested.topic_tree().by_id[source].label != before  # it is named after what it has
+        nested.index([], refit=True)
+        assert nested.topic_tree().by_id[moved].parent is None
+        nested.move_topic(moved, source)
+        assert grouped(nested) == groups
+    assert "moved in the tree by a user" in [text for _, text in describe_event(nested.topic_history(moved))]
+
+
+def test_merged_parents_share_their_subtopics_and_lead_to_one(nested):
+    groups = grouped(nested)
+    assert sorted(map(len, groups.values())) == [2, 3]
+    before = nested.topic_tree()
+    into, other = sorted(groups)[:2]
+    topic, changed = nested.merge_topics(into, [other])
+    assert {t.id for t in nested.topic_tree().subtopics(into)} == groups[into] | groups[other]
+    assert nested.topic_id(other) == into
+    assert topic.size == len(nested.search("", filters=[Filter("topic", "=", into)], limit=100).hits)
+    assert changed == before.by_id[other].size
+    nested.index([], refit=True)
+    kept = grouped(nested).get(into, set())
+    assert (groups[into] | groups[other]) & {t.id for t in nested.topics()} <= kept
+
+
+def test_what_cannot_be_moved_or_merged_is_refused(nested):
+    tree = nested.topic_tree()
+    parent = next(topic for topic in tree.roots if tree.subtopics(topic.id))
+    child = tree.subtopics(parent.id)[0]
+    with pytest.raises(QueryError, match="has no subtopics"):
+        nested.move_topic(parent.id, child.id)
+    with pytest.raises(QueryError, match="below itself"):
+        nested.move_topic(parent.id, parent.id)
+    with pytest.raises(QueryError, match="with subtopics and one without"):
+        nested.merge_topics(parent.id, [child.id])
+    assert nested.move_topic(child.id, parent.id).parent == parent.id  # it is there
+    assert grouped(nested) == {
+        t.id: {b.id for b in tree.subtopics(t.id)} for t in tree.topics if tree.subtopics(t.id)
+    }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from indexer.records import Topic
-from indexer.topics.hierarchy import TopicTree, renamed, with_parents, without
+from indexer.topics.hierarchy import TopicTree, parents_of, placed, renamed, tidy, with_parents
 
 
 def topic(id_, label, size=1, axis=0, *, parent=None, locked=False, phrases=()):
@@ -84,11 +84,48 @@ def test_a_parent_is_named_and_gets_its_mined_name_back(named):
     }
 
 
-def test_a_parent_with_one_topic_left_is_no_more():
-    assert without(PARENTS, ["light"]) == {"sound": "physics", "heat": "physics"}
-    assert without(PARENTS, ["light", "sound"]) == {}
-    assert without(PARENTS, ["tax"]) == PARENTS
-    assert without(PARENTS, ["heat"]) == {"sound": "waves", "light": "waves"}
+GROUPS = {"physics": {"sound", "light", "heat"}, "waves": {"sound", "light"}, "money": {"tax", "wage"}}
+
+
+def test_parents_are_the_smallest_groups_that_hold_something():
+    assert parents_of(GROUPS) == PARENTS | {"tax": "money", "wage": "money"}
+    assert parents_of({}) == {}
+
+
+def test_a_group_with_one_topic_or_the_topics_of_another_is_no_parent():
+    assert tidy({"a": {"x"}, "b": {"x", "y"}, "c": {"y", "x"}, "d": set()}) == {"b": {"x", "y"}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "physics", "waves", "money"),
+    [
+        (
+            {"heat": "money"},
+            None,
+            {"sound", "light"},
+            {"tax", "wage", "heat"},
+        ),  # physics would be waves alone
+        ({"tax": "waves"}, {"sound", "light", "heat", "tax"}, {"sound", "light", "tax"}, None),
+        ({"tax": "physics"}, {"sound", "light", "heat", "tax"}, {"sound", "light"}, None),
+        ({"sound": ""}, {"light", "heat"}, None, {"tax", "wage"}),
+        ({"sound": "physics"}, {"sound", "light", "heat"}, None, {"tax", "wage"}),
+        ({"waves": ""}, None, {"sound", "light"}, {"tax", "wage"}),
+        ({"waves": "money"}, None, {"sound", "light"}, {"tax", "wage", "sound", "light"}),
+        ({"gone": "money", "tax": "gone"}, {"sound", "light", "heat"}, {"sound", "light"}, {"tax", "wage"}),
+        ({"love": "money"}, {"sound", "light", "heat"}, {"sound", "light"}, {"tax", "wage", "love"}),
+        (
+            {"physics": "waves"},
+            {"sound", "light", "heat"},
+            {"sound", "light"},
+            {"tax", "wage"},
+        ),  # below itself
+    ],
+)
+def test_topics_are_put_where_a_user_wants_them(wanted, physics, waves, money):
+    expected = {"physics": physics, "waves": waves, "money": money}
+    assert placed(GROUPS, wanted, {"sound", "light", "heat", "tax", "wage", "love"}) == {
+        id_: topics for id_, topics in expected.items() if topics
+    }
 
 
 def test_a_circle_of_parents_is_read_without_end():

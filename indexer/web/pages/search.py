@@ -154,7 +154,7 @@ def search(request: Request, served: Shared, reader: Reader) -> HTMLResponse:
     fields = ("topic", "keyphrase", *kinds.choices[:FIELDS])
     fields = tuple(dict.fromkeys([*fields, *asked.chosen]))
     tree = collection.topic_tree()
-    nested = len(tree.leaves) < len(tree.topics)
+    nested = bool(tree.parents)
     counted = {name: "topic_path" if name == "topic" and nested else name for name in fields}
     results = collection.search(
         query,

@@ -1,0 +1,95 @@
+"""Changes that users make to the topics: merging them, and moving them in the tree. Every later fit keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from indexer.catalog.entries import LineageEntry
+from indexer.common import batches
+from indexer.engines.base import Filter
+from indexer.errors import NotFound
+from indexer.pipeline.finalize import Finisher
+from indexer.pipeline.topic_fit import CHUNK
+from indexer.topics.fits import NamedFit, live_fit, save_fit
+from indexer.topics.hierarchy import parents_of, placed, tidy
+
+
+class Shaper(Finisher):
+    """Changes topics, and finishes the documents that it concerns."""
+
+    def merge(self, into: str, others: Sequence[str]) -> int:
+        """Make several topics one; `into` keeps its id, the others retire and lead to it.
+
+        The centroids stay: those of the merged topics carry the same id from then on.
+
+        Returns:
+            How many documents changed.
+        """
+        live = live_fit(self.catalog, self.collection)
+        if live is None:
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        groups = tidy({id_: topics - set(others) for id_, topics in live.groups().items()})
+        parents = parents_of(groups)
+        kept = {*live.ids, *parents.values()} - set(others)
+        gone = {*live.parents.values()} - {*parents.values()}
+        moved = dict.fromkeys(others, into)
+        documents = sorted(
+            {id_ for other in others for id_, _ in self.engine.scan(None, (Filter("topic", "=", other),))}
+        )
+        merged = replace(
+            live,
+            run=self.run,
+            ids=tuple(into if id_ in others else id_ for id_ in live.ids),
+            lineage=(
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in kept),
+                *(LineageEntry(self.run, other, into, "hand", 1.0) for other in others),
+                *self._dissolved(live, gone, moved),
+            ),
+            fitted=live.fitted or live.run,
+            parents=parents,
+        )
+        save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
+        for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
+            self.catalog.mark(self.ledger, some, state="mined")
+        touched: set[str] = set()
+        self._assign(merged, documents, touched)
+        self._consolidate(touched)
+        self.install(merged, self._write_topics(merged, {}, rename=False))
+        self._mark_done(documents, merged)
+        return len(documents)
+
+    def place(self, topics: Mapping[str, str], merged: Mapping[str, str]) -> None:
+        """Put topics below other parents; every later fit keeps them there.
+
+        Args:
+            topics: Topic ► its parent, or an empty text for the top.
+            merged: Parents that lead to another one from now on.
+        """
+        live = live_fit(self.catalog, self.collection)
+        if live is None:
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        parents = parents_of(placed(live.groups(), topics, set(live.ids)))
+        gone = {*live.parents.values()} - {*parents.values()} - merged.keys()
+        moved = replace(
+            live,
+            run=self.run,
+            lineage=(
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in topics),
+                *(LineageEntry(self.run, other, into, "hand", 1.0) for other, into in merged.items()),
+                *self._dissolved(live, gone, {}),
+            ),
+            fitted=live.fitted or live.run,
+            parents=parents,
+            placed={**live.placed, **topics},
+        )
+        save_fit(self.catalog, self.collection, moved, sample="", documents=0)
+        self.install(moved, self._write_topics(moved, {}, rename=False))
+
+    def _dissolved(
+        self, live: NamedFit, gone: Collection[str], moved: Mapping[str, str]
+    ) -> Iterator[LineageEntry]:
+        """Parents that are gone lead to the topics that were below them, or to what these were merged into."""
+        for parent in sorted(gone):
+            for topic in sorted({moved.get(id_, id_) for id_ in live.groups()[parent]}):
+                yield LineageEntry(self.run, parent, topic, "hand", 1.0)
