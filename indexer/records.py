@@ -231,6 +231,7 @@ class Topic:
     centroid: Vector  # in the encoder's space
     label_locked: bool = False
     parent: str | None = None  # id of the topic above it; its documents are those of its subtopics
+    term: str = ""  # key of the term of the user's vocabulary that it is
 
 
 def leaves(topics: Iterable[Topic]) -> list[Topic]:

@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0006"  # the newest file in migrations/versions
+SCHEMA = "0007"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -274,6 +274,20 @@ class SavedSearchRow(Base):
     checked_at: Mapped[datetime | None]
     new: Mapped[int]
     error: Mapped[str]
+
+
+class TermRow(Base):
+    """A term of the user's own vocabulary; see `vocabulary.py`."""
+
+    __tablename__ = "terms"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    key: Mapped[str] = mapped_column(Key, primary_key=True)
+    topic: Mapped[str] = mapped_column(Key)
+    label: Mapped[str]
+    synonyms: Mapped[list[str]]
+    broader: Mapped[str] = mapped_column(Key)  # key of the term above it, or empty
+    definition: Mapped[str]
 
 
 class BatchRow(Base):

@@ -58,6 +58,11 @@ class TopicMethods(QueryMethods):
             tree = self.topic_tree()
             if label is None and not tree.by_id[id_].label_locked:
                 return tree.by_id[id_]
+            if tree.by_id[id_].term:
+                raise QueryError(
+                    f"'{tree.by_id[id_].label}' is a term of your vocabulary, and is named there.",
+                    command="Add the file with the new name again: indexer topics vocabulary add FILE",
+                )
             topics = TopicTree(renamed(tree, id_, label))
             topic = topics.by_id[id_]
             if other := _another(topics.topics, id_, topic.label):
@@ -94,6 +99,11 @@ class TopicMethods(QueryMethods):
             raise QueryError(
                 "A topic with subtopics and one without cannot be merged.",
                 hint="Put the one below the other: indexer topics move TOPIC PARENT",
+            )
+        if term := next((tree.by_id[id_] for id_ in sources if tree.by_id[id_].term), None):
+            raise QueryError(
+                f"'{term.label}' is a term of your vocabulary; only others can be merged into it.",
+                command=f"Remove it there: indexer topics vocabulary remove '{term.label}'",
             )
         if kinds == {True}:
             below = {topic.id: target for id_ in (target, *sources) for topic in tree.subtopics(id_)}

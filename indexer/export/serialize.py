@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from indexer.catalog.vocabulary import Term
     from indexer.engines.base import Fragment
     from indexer.records import (
         Document,
@@ -77,7 +79,13 @@ def topic(of: Topic) -> dict[str, Any]:
         "phrases": list(of.phrases),
         "label_locked": of.label_locked,
         "parent": of.parent,
+        "term": of.term or None,
     }
+
+
+def term(of: Term, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """A term of the vocabulary, with the number of documents of its topic."""
+    return {**asdict(of), "synonyms": list(of.synonyms), "documents": sizes.get(of.topic, 0)}
 
 
 def growing(of: Topic, trends: Trends | None) -> dict[str, Any]:

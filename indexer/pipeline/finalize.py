@@ -97,7 +97,8 @@ class Finisher:
         return self._ranker is not None and self._options.absent > 0
 
     def _needs_fit(self, live: NamedFit, request: TopicRequest, refit: bool) -> bool:
-        return refit or live.outdated or not live.answers(request)
+        changed = live.terms != tuple(self.catalog.terms(self.collection))
+        return refit or live.outdated or changed or not live.answers(request)
 
     def finish(self, timed: Timer, request: TopicRequest, *, refit: bool) -> bool:
         """Bring every document to "done". Returns whether topics were fitted.
@@ -152,7 +153,8 @@ class Finisher:
         self, request: TopicRequest, ancestors: Sequence[Topic], live: NamedFit | None = None
     ) -> NamedFit | None:
         fitter = TopicFitter(
-            self.engine, self.catalog, self.collection, self.ledger, self.run, self._options.topic_model
+            *(self.engine, self.catalog, self.collection, self.ledger, self.run, self._options.topic_model),
+            encode=lambda texts: self._options.encoder().encode_texts(texts),
         )
         named = fitter.fit(request, ancestors, live)
         self._read = fitter.read
@@ -255,7 +257,15 @@ class Finisher:
         maker = LabelMaker(self._centroids(fit), self._sizes()) if new else None
         self._write_phrases(self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE), [], None, maker)
         self._consolidate(set())
-        return maker.leading() if maker else {}
+        return maker.leading(self._given_names(fit)) if maker else {}
+
+    def _given_names(self, fit: NamedFit) -> dict[str, str]:
+        """The names of terms, and of topics that a user has named."""
+        locked = {t.id: t.label for t in self.catalog.topics(self.collection, state=None) if t.label_locked}
+        ids = set(fit.ids)
+        return {id_: label for id_, label in locked.items() if id_ in ids} | {
+            t.topic: t.label for t in fit.terms
+        }
 
     def _consolidate(self, touched: set[str]) -> dict[str, tuple[str, ...]]:
         """Write the phrase rows of these phrases, and of those that have lost a mention; no topic gets new phrases."""
@@ -338,14 +348,21 @@ class Finisher:
         """
         sizes = self._sizes() | self._parent_sizes(named)
         known = self._known()
+        terms = {term.topic: term for term in named.terms}
         centroids = self._centroids(named)
         topics = []
         for id_ in dict.fromkeys(named.ids):
             old = known.get(id_)
             phrases = leading.get(id_, old.phrases if old else ())
-            locked = bool(old and old.label_locked)
+            term = terms.get(id_)
+            locked = bool(term or (old and old.label_locked))
             label = label_of(phrases) if old is None or (rename and not locked) else old.label
-            topics.append(Topic(id_, label, phrases, sizes.get(id_, 0), centroids[id_], locked))
+            topics.append(
+                Topic(
+                    *(id_, term.label if term else label, phrases, sizes.get(id_, 0), centroids[id_], locked),
+                    term=term.key if term else "",
+                )
+            )
         before = TopicTree(self.engine.topics())
         kept = {
             id_: (known[id_].label, known[id_].label_locked)
@@ -353,6 +370,7 @@ class Finisher:
             if known[id_].label_locked
             or (not rename and {t.id for t in before.subtopics(id_)} == _below(named.parents, id_))
         }
+        kept |= {term.topic: (term.label, True) for term in named.terms}
         topics = with_parents(topics, named.parents, sizes, kept)
         self.catalog.check_locks()
         self.engine.write_topics(topics)

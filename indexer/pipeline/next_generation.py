@@ -164,7 +164,9 @@ def as_in(live: NamedFit | None) -> TopicRequest:
     """A request for topics as they are now: the same model, number and levels."""
     if live is None:
         return TopicRequest()
-    return TopicRequest(live.model, live.requested or len(set(live.ids)), Levels.read(live.levels))
+    mined = set(live.ids) - {term.topic for term in live.terms}
+    number = live.requested or (None if live.terms else len(mined))
+    return TopicRequest(live.model, number, Levels.read(live.levels))
 
 
 def bring_up(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from heapq import nsmallest
 
 import numpy as np
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import LineageEntry, topic_id
+from indexer.catalog.vocabulary import Term
 from indexer.common import Floats, batches, dotted_path, shuffled, unit
 from indexer.engines.base import Engine
 from indexer.keyphrases.frequencies import DocumentFrequencies
@@ -18,13 +20,22 @@ from indexer.records import MentionRow, StoredDocument, Topic
 from indexer.topics.fits import NamedFit, live_fit, pending_fit, save_fit
 from indexer.topics.hierarchy import TopicTree, parents_of, placed
 from indexer.topics.labels import LabelMaker, PhraseCount
-from indexer.topics.levels import grouped
-from indexer.topics.lineage import ContinuedTopics, TopicShape, trace, trace_parents
+from indexer.topics.levels import Levels, grouped
+from indexer.topics.lineage import (
+    RELATED,
+    ContinuedTopics,
+    TopicShape,
+    shape_similarity,
+    trace,
+    trace_parents,
+)
 from indexer.topics.models.base import Sample, TopicFit
 from indexer.topics.models.registry import DEFAULT, TopicModel, TopicRequest, topic_model
+from indexer.topics.vocabulary import Seeds, broader_groups, with_terms
 
 SAMPLE_DOCUMENTS = 3_000  # more change no topic and cost memory
 SAMPLE_PHRASES = 16  # of each sampled document, the best ones
+MIDDLE_OF = 300  # phrases whose mean is taken away from the terms of a vocabulary
 CHUNK = 256  # documents read at once
 
 # A document with its vector, and its mentions, best first.
@@ -37,6 +48,7 @@ class TopicFitter:
     Args:
         ledger: The ledger of the documents; that of a generation that is not live has a name of its own.
         model: A topic model given as an object; others are found by their names.
+        encode: Encodes the terms of a vocabulary, as texts.
     """
 
     def __init__(
@@ -47,6 +59,7 @@ class TopicFitter:
         ledger: str,
         run: str,
         model: TopicModel | None,
+        encode: Callable[[Sequence[str]], Floats],
     ) -> None:
         self._engine = engine
         self._catalog = catalog
@@ -54,6 +67,7 @@ class TopicFitter:
         self._ledger = ledger
         self._run = run
         self._model = model
+        self._encode = encode
         self.read: dict[str, MinedRows] = {}  # the sampled documents as they were read; up to 150 MB
 
     def fit(
@@ -71,25 +85,26 @@ class TopicFitter:
             return None
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
         ancestors = {topic.id for topic in old}
-        if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors):
+        terms = self._catalog.terms(self._collection)
+        if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors, terms):
             return pending
         fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
+        seeds = self._seeds(terms, rows, live)
+        if seeds:
+            fitted = with_terms(fitted, sample, seeds)
+        of_terms = seeds.topics if seeds else ()
+        shapes = _shapes(fitted, rows, sample)
         old_tree = TopicTree(old)
-        old_topics = old_tree.leaves
-        shapes, owners, merged = self._old_shapes(old_topics, live)
-        continued, parts = trace(shapes, _shapes(fitted, rows, sample)).of_owners(owners, merged)
-        names = self._names(continued, old_topics) | {n: old_topics[o].id for n, o in parts.items()}
-        topics = tuple(names[at] for at in range(len(fitted)))
+        names, lineage = self._topics(old_tree, shapes, of_terms, live)
+        topics = (*of_terms, *names)
+        parents, above = self._parents(old_tree, fitted, sample, topics, request.levels, terms)
         present = live or live_fit(self._catalog, self._collection)
-        by_hand = present.placed if present else {}
-        found = grouped(fitted, sample, topics, request.levels.above(len(set(topics))))
-        parents, above = self._parents(found, old_tree, by_hand, set(topics))
         named = NamedFit(
             self._run,
             fitted,
             topics,
             request.number,
-            (*self._lineage(continued, names, old_topics), *above),
+            (*lineage, *above),
             request.model or DEFAULT,
             frequencies=DocumentFrequencies.of(
                 [row.phrase_id for row in rows] for _, rows in self.read.values()
@@ -97,30 +112,110 @@ class TopicFitter:
             documents=sum(self._catalog.count(self._ledger).values()),
             parents=parents,
             levels=str(request.levels),
-            placed=by_hand,
+            terms=tuple(terms),
+            seeds=seeds,
+            placed=present.placed if present else {},
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named
 
-    def _parents(
-        self, found: Sequence[Set[str]], old: TopicTree, by_hand: Mapping[str, str], topics: Set[str]
-    ) -> tuple[dict[str, str], list[LineageEntry]]:
-        """Topic or parent ► the parent above it, and what became of the old parents.
+    def _topics(
+        self, old: TopicTree, shapes: Sequence[TopicShape], of_terms: Sequence[str], live: NamedFit | None
+    ) -> tuple[list[str], list[LineageEntry]]:
+        """Ids of the mined topics, and what became of the old ones.
 
         Args:
-            found: Groups of topics.
-            by_hand: Where a user has put topics.
-            topics: Those of documents.
+            shapes: Of the terms, then of the mined topics.
         """
-        parents = old.parents
-        below = [set(old.below(topic.id)) for topic in parents]
-        names = {n: parents[o].id for o, n, _ in trace_parents(below, found).kept}
-        named = {names.get(at, f"new {at}"): group for at, group in enumerate(found)}
-        groups = list(placed(named, by_hand, topics).values())
-        continued = trace_parents(below, groups)
+        before = [topic for topic in old.leaves if topic.id not in of_terms]
+        old_shapes, owners, merged = self._old_shapes(before, live)
+        continued, parts = trace(old_shapes, shapes[len(of_terms) :]).of_owners(owners, merged)
+        names = self._names(continued, before) | {n: before[o].id for n, o in parts.items()}
+        lineage = [*self._lineage(continued, names, before), *self._kept_or_born(of_terms, old)]
+        if of_terms:
+            lineage = [self._covered(entry, old, shapes, of_terms) for entry in lineage]
+        return [names[at] for at in range(len(shapes) - len(of_terms))], lineage
+
+    def _covered(
+        self, entry: LineageEntry, old: TopicTree, shapes: Sequence[TopicShape], of_terms: Sequence[str]
+    ) -> LineageEntry:
+        """A retired topic leads to the term that covers it, if there is one."""
+        if entry.new_id is not None or entry.old_id is None:
+            return entry
+        topic = old.by_id[entry.old_id]
+        similar = shape_similarity([TopicShape(topic.centroid, topic.phrases)], shapes)[0, : len(of_terms)]
+        at = int(similar.argmax())
+        if similar[at] < RELATED:
+            return entry
+        return replace(entry, new_id=of_terms[at], kind="merged", score=float(similar[at]))
+
+    def _kept_or_born(self, ids: Iterable[str], old: TopicTree) -> Iterator[LineageEntry]:
+        """What became of topics whose ids are given."""
+        for id_ in ids:
+            if id_ in old.by_id:
+                yield LineageEntry(self._run, id_, id_, "kept", 1.0)
+            else:
+                yield LineageEntry(self._run, None, id_, "born")
+
+    def _parents(
+        self,
+        old: TopicTree,
+        fitted: TopicFit,
+        sample: Sample,
+        topics: Sequence[str],
+        levels: Levels,
+        terms: Sequence[Term],
+    ) -> tuple[dict[str, str], list[LineageEntry]]:
+        """Topic or parent ► the parent above it, and what became of the old parents."""  # fmt: skip
+        fixed = broader_groups(terms)
+        top = {topic: max((id_ for id_ in fixed if topic in fixed[id_]), key=lambda id_: len(fixed[id_]), default=topic)
+               for topic in topics}  # fmt: skip
+        units = [top[topic] for topic in topics]
+        below = {unit_: {topic for topic in topics if top[topic] == unit_} for unit_ in units}
+        found = [
+            set().union(*(below[unit_] for unit_ in group))
+            for group in grouped(fitted, sample, units, levels.above(len(below)))
+        ]
+        parents = [topic for topic in old.parents if topic.id not in fixed]
+        before = [set(old.below(topic.id)) for topic in parents]
+        names = {n: parents[o].id for o, n, _ in trace_parents(before, found).kept}
+        named = fixed | {names.get(at, f"new {at}"): group for at, group in enumerate(found)}
+        present = live_fit(self._catalog, self._collection)
+        groups = placed(named, present.placed if present else {}, set(topics))
+        mined = [group for id_, group in groups.items() if id_ not in fixed]
+        continued = trace_parents(before, mined)
         names = self._names(continued, parents)
-        above = parents_of({names[at]: group for at, group in enumerate(groups)})
-        return above, list(self._lineage(continued, names, parents))
+        lineage = [
+            *self._lineage(continued, names, parents),
+            *self._kept_or_born(fixed.keys() & groups.keys(), old),
+        ]
+        of_groups = {names[at]: group for at, group in enumerate(mined)}
+        return parents_of(of_groups | {id_: groups[id_] for id_ in fixed if id_ in groups}), lineage
+
+    def _seeds(
+        self, terms: Sequence[Term], rows: Sequence[MentionRow], live: NamedFit | None
+    ) -> Seeds | None:
+        """Where terms begin that have no narrower ones; vectors of the live fit are used again."""
+        wanted = [term for term in terms if term.key not in {other.broader for other in terms}]
+        if not wanted:
+            return None
+        known: dict[str, Floats] = {}
+        middle = None
+        if live and live.seeds:
+            texts = {term.topic: term.text for term in live.terms}
+            known = {
+                texts[id_]: vector for id_, vector in zip(live.seeds.topics, live.seeds.vectors, strict=True)
+            }
+            middle = live.seeds.middle
+        missing = sorted({term.text for term in wanted} - known.keys())
+        if missing:
+            known |= dict(zip(missing, self._encode(missing), strict=True))
+        if middle is None:
+            phrases = sorted({row.surface for row in rows}, key=shuffled)[:MIDDLE_OF]
+            middle = self._encode(phrases).mean(axis=0)
+        return Seeds(
+            tuple(term.topic for term in wanted), np.stack([known[term.text] for term in wanted]), middle
+        )
 
     def _find_model(self, name: str) -> TopicModel:
         if self._model is not None and dotted_path(self._model) == name:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, LineageEntry
+from indexer.catalog.vocabulary import Term
 from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import topic_path
 from indexer.topics.models.base import TopicFit
 from indexer.topics.models.registry import DEFAULT, TopicRequest
+from indexer.topics.vocabulary import Seeds
 
 _LINEAGE = (
     "run",
@@ -40,6 +42,8 @@ class NamedFit:
     documents: int = 0  # of the collection, when the arrays were fitted; 0 where an earlier version did it
     parents: Mapping[str, str] = field(default_factory=dict)  # topic or parent ► the parent above it
     levels: str = ""  # requested; see `indexer.topics.levels.Levels`
+    terms: tuple[Term, ...] = ()  # of the user's vocabulary, when it was fitted
+    seeds: Seeds | None = None  # where those began that have no narrower ones
     placed: Mapping[str, str] = field(default_factory=dict)  # by a user: topic ► its parent, or "" at the top
 
     def answers(self, request: TopicRequest) -> bool:
@@ -88,6 +92,8 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "parents": dict(named.parents),
         "levels": named.levels,
         "placed": dict(named.placed),
+        "terms": [asdict(term) for term in named.terms],
+        "seeded": list(named.seeds.topics) if named.seeds else [],
         "finder": named.model,
         "fitted": named.fitted or named.run,
         "sample": sample,
@@ -97,11 +103,18 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "lineage": [{name: getattr(entry, name) for name in _LINEAGE} for entry in named.lineage],
     }
     arrays = {**named.fit.arrays(), **named.frequencies.arrays()}
+    if named.seeds:
+        arrays |= {"term_vectors": named.seeds.vectors, "term_middle": named.seeds.middle}
     catalog.save_fit(collection, named.run, "", arrays, info)
 
 
 def pending_fit(
-    catalog: Catalog, collection: str, sample: str, request: TopicRequest, ancestors: set[str]
+    catalog: Catalog,
+    collection: str,
+    sample: str,
+    request: TopicRequest,
+    ancestors: set[str],
+    terms: Sequence[Term],
 ) -> NamedFit | None:
     """The fit of a killed run, of the same sample and ancestors and not installed: its topics have their ids already."""
     installed = {entry.run for entry in catalog.all_lineage(collection)}
@@ -111,9 +124,20 @@ def pending_fit(
         named = _named(catalog.fit(collection, entry.run))
         asked = request.number, request.model or DEFAULT, str(request.levels)
         same = (named.requested, named.model, named.levels) == asked
-        if same and {e.old_id for e in named.lineage if e.old_id} == ancestors:
+        if (
+            same
+            and named.terms == tuple(terms)
+            and {e.old_id for e in named.lineage if e.old_id} == ancestors
+        ):
             return named
     return None
+
+
+def _seeds(found: Fit) -> Seeds | None:
+    if "term_vectors" not in found.arrays:
+        return None
+    arrays = found.arrays
+    return Seeds(tuple(found.info["seeded"]), arrays["term_vectors"], arrays["term_middle"])
 
 
 def _named(found: Fit) -> NamedFit:
@@ -131,5 +155,7 @@ def _named(found: Fit) -> NamedFit:
         int(info.get("collection", 0)),
         info.get("parents", {}),
         info.get("levels", ""),
+        tuple(Term(**{**term, "synonyms": tuple(term["synonyms"])}) for term in info.get("terms", ())),
+        _seeds(found),
         info.get("placed", {}),
     )

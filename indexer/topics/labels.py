@@ -84,15 +84,19 @@ class LabelMaker:
         above = (sentences / max(prior, 1e-9) + UNSEEN) / (total + UNSEEN)
         return max(0.0, float(np.log(above)))
 
-    def leading(self) -> dict[str, tuple[str, ...]]:
-        """Topic id ► its leading phrases, best first; the first one is unlike the first ones of all other topics."""
+    def leading(self, named: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
+        """Topic id ► its leading phrases, best first; the first one is unlike the first ones of all other topics.
+
+        Args:
+            named: Topics that have a name already, which no other gets.
+        """
         found = {topic: sorted(self._best.get(topic, []), reverse=True) for topic in self.centroids}
         coverage = _coverage(found)
         ranked = {
             topic: _distinct(_ranked(some, self.centroids[topic], topic, coverage))
             for topic, some in found.items()
         }
-        return _without_clashes(ranked, self.sizes)
+        return _without_clashes(ranked, self.sizes, named or {})
 
 
 def _coverage(found: Mapping[str, Sequence[LabelCandidate]]) -> dict[str, NDArray[np.float64]]:
@@ -195,13 +199,15 @@ def _distinct(surfaces: Sequence[str]) -> list[str]:
     return [surface for _, surface in kept]
 
 
-def _without_clashes(ranked: Mapping[str, list[str]], sizes: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def _without_clashes(
+    ranked: Mapping[str, list[str]], sizes: Mapping[str, int], named: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
     """Larger topics choose first; a heading that another topic has already is moved back in the list."""
-    taken: list[frozenset[str]] = []
+    taken = [frozenset(stemmed(name).split()) for name in named.values()]
     leading: dict[str, tuple[str, ...]] = {}
     for topic in sorted(ranked, key=lambda t: (-sizes.get(t, 0), t)):
         phrases = ranked[topic]
-        for at, phrase in enumerate(phrases):
+        for at, phrase in enumerate(phrases if topic not in named else ()):
             words = frozenset(stemmed(phrase).split())
             if not any(words <= other or other <= words for other in taken):
                 phrases = [phrase, *phrases[:at], *phrases[at + 1 :]]

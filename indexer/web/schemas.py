@@ -68,6 +68,9 @@ class Topic(BaseModel):
     phrases: list[str]
     label_locked: bool
     parent: str | None = Field(description="Id of the topic above it; null at the top.")
+    term: str | None = Field(
+        description="Key of the term of your vocabulary that it is; null if it was mined."
+    )
 
 
 class TopicNode(Topic):

@@ -39,7 +39,7 @@ def test_topics_as_json_are_largest_first(read):
     topics = as_json(read("topics", "--json"))
     growth = {"since", "share_lately", "share_before", "growth", "clear"}
     assert [set(topic) for topic in topics] == [
-        {"id", "label", "documents", "phrases", "label_locked", "parent", *growth}
+        {"id", "label", "documents", "phrases", "label_locked", "parent", "term", *growth}
     ] * 3
     sizes = [topic["documents"] for topic in topics]
     assert sizes == sorted(sizes, reverse=True)

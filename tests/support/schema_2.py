@@ -19,11 +19,11 @@ def make_schema_2(cluster: Cluster, names: Names, dims: int) -> None:
             properties["vector"] |= {"element_type": "float", "index_options": {"type": "int8_hnsw"}}
         if kind == "documents":
             del properties["main_topics"], properties["sentences"]
-            del properties["topic_path"], properties["topic_path_ids"]
+            del properties["topic_path"], properties["topic_path_ids"], properties["terms"]
             weights = {"topic": {"type": "keyword"}, "weight": {"type": "double"}}
             properties["topic_weights"] = {"type": "nested", "properties": weights}
         if kind == "topics":
-            del properties["parent"]
+            del properties["parent"], properties["term"]
         if kind == "mentions":
             del properties["vector_key"]
             properties |= {"sentence": KEPT, "bundle": {"type": "keyword"}}

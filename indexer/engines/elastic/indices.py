@@ -18,7 +18,7 @@ from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping, vector_field
 
 FIRST = 1
-PATH_FIELDS = ("topic_path", "topic_path_ids", "parent")
+PATH_FIELDS = ("topic_path", "topic_path_ids", "terms", "term", "parent")
 GRAPH_FROM = 500_000  # rows; comparing a vector with so many takes 60 to 90 ms (9.2, two cores)
 WITHOUT_NESTED = 3  # schema from which on documents have `main_topics`
 # Reasons of the server when a plugin of an analyzer is missing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -176,17 +176,21 @@ class TopicNames:
     Attributes:
         labels: Topic ► label.
         parents: Topic ► the topic above it.
+        terms: Those that are terms of the user's vocabulary.
     """
 
     labels: Mapping[str, str]
     parents: Mapping[str, str | None]
+    terms: Collection[str] = frozenset()
 
     @classmethod
     def of(cls, topics: Iterable[Mapping[str, Any]]) -> TopicNames:
         """Those of some rows of topics."""
         found = list(topics)
         return cls(
-            {row["id"]: row["label"] for row in found}, {row["id"]: row.get("parent") for row in found}
+            {row["id"]: row["label"] for row in found},
+            {row["id"]: row.get("parent") for row in found},
+            {row["id"] for row in found if row.get("term")},
         )
 
     def fields(self, topics: Sequence[str]) -> Row:
@@ -196,6 +200,7 @@ class TopicNames:
         beginnings = list(dict.fromkeys(path[:end] for path in paths for end in range(1, len(path) + 1)))
         return {
             "topic_labels": [self.labels[topic] for topic in known],
+            "terms": [self.labels[topic] for topic in known if topic in self.terms],
             "topic_path": [path_value([self.labels.get(id_, id_) for id_ in path]) for path in beginnings],
             "topic_path_ids": [path_value(path) for path in beginnings],
         }
@@ -347,6 +352,7 @@ def of_topic(topic: Topic) -> Row:
         "size": topic.size,
         "named_by_hand": topic.label_locked,
         "parent": topic.parent,
+        "term": topic.term,
         "centroid": of_vector(topic.centroid),
     }
 
@@ -356,6 +362,7 @@ def to_topic(row: Mapping[str, Any], centroid: Vector) -> Topic:
         *(row["id"], row["label"], tuple(row["phrases"]), row["size"], centroid),
         label_locked=row["named_by_hand"],
         parent=row.get("parent"),  # 0.1.0 wrote none
+        term=row.get("term", ""),
     )
 
 

@@ -323,7 +323,7 @@ def _rename(
         return
     fresh.refresh(names.documents)
     having = {"terms": {"topics": changed}}
-    fields = ["topics", "topic_labels", "topic_path", "topic_path_ids"]
+    fields = ["topics", "topic_labels", "terms", "topic_path", "topic_path_ids"]
     hits = stream(cluster, names.documents, having, sort=["id"], fields=fields)
     fresh.must(
         Action("update", names.documents, hit["_id"], requested)

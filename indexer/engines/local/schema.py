@@ -107,7 +107,8 @@ CREATE TABLE topics(
     size INTEGER NOT NULL,
     centroid BLOB NOT NULL,       -- float32
     named INTEGER NOT NULL,
-    parent TEXT                   -- id of the topic above it
+    parent TEXT,                  -- id of the topic above it
+    term TEXT NOT NULL DEFAULT '' -- key of the term of a vocabulary
 ) WITHOUT ROWID;
 
 -- What documents are filtered by and counted by: topics, keyphrases and the user's own fields.
@@ -170,7 +171,7 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
     """Upgrade tables of earlier versions. Readers need no upgrade.
 
     Version 1 lacks the search in absent keyphrases, version 2 the checksums, version 3 the order of titles and the
-    number of writes, version 4 the parents of topics.
+    number of writes, version 4 the parents and terms of topics.
 
     Call it inside a write transaction, after `prepare`.
     """
@@ -184,6 +185,7 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
         connection.execute(WRITES)
     if version < WITH_PARENTS:
         connection.execute("ALTER TABLE topics ADD COLUMN parent TEXT")
+        connection.execute("ALTER TABLE topics ADD COLUMN term TEXT NOT NULL DEFAULT ''")
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

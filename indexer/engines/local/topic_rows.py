@@ -26,7 +26,7 @@ def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: 
             raise WriteRefused(f"Topic {topic.id} was refused: {reason}.")
     connection.execute("DELETE FROM topics")
     connection.executemany(
-        "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 *(
@@ -36,7 +36,7 @@ def write_topics(connection: sqlite3.Connection, topics: Sequence[Topic], dims: 
                     t.size,
                     t.centroid.astype("<f4").tobytes(),
                 ),
-                *(int(t.label_locked), t.parent),
+                *(int(t.label_locked), t.parent, t.term),
             )
             for t in topics
         ],
@@ -50,9 +50,9 @@ def read_topics(connection: Connection) -> list[Topic]:
 
 def _read_topics(connection: sqlite3.Connection) -> list[Topic]:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    parent = "parent" if version >= WITH_PARENTS else "NULL"  # a reader does not upgrade the file
+    more = "parent, term" if version >= WITH_PARENTS else "NULL, ''"  # a reader does not upgrade the file
     rows = connection.execute(
-        f"SELECT id, label, phrases, size, centroid, named, {parent} FROM topics ORDER BY size DESC, id"
+        f"SELECT id, label, phrases, size, centroid, named, {more} FROM topics ORDER BY size DESC, id"
     )
     return [
         Topic(
@@ -62,7 +62,8 @@ def _read_topics(connection: sqlite3.Connection) -> list[Topic]:
             size,
             np.frombuffer(centroid, "<f4").astype(np.float32),
             bool(named),
-            above,
+            parent,
+            term,
         )
-        for id_, label, phrases, size, centroid, named, above in rows
+        for id_, label, phrases, size, centroid, named, parent, term in rows
     ]

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from indexer.common import Floats, unit
 
+WITHOUT_TOPIC = 0.015  # share of the sampled documents that may be left without a topic
+ROUNDED = 1e-4  # copies of a text differ by less, as they are multiplied in batches of other sizes
+TELLING = 50  # documents, from which on such a share says something
 NEVER = 2.0  # no cosine is so high
 DOCUMENT_SHARE = 0.7  # of the document's vector in the mixture; .6 to .8 are equal within noise
 
@@ -183,6 +186,21 @@ def vote(topics: Sequence[int], weights: Sequence[float], own: int | None = None
         return []
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))[:MAX_TOPICS]
     return [(topic, share) for i, (topic, share) in enumerate(ranked) if i == 0 or share >= MIN_WEIGHT]
+
+
+def median_of_each(nearest: Floats, document: NDArray[np.intp]) -> Floats:
+    """The median of the phrases of each document: float32 [m].
+
+    Args:
+        nearest: float32 [n], of phrases. document: int [n], ascending.
+    """
+    starts = np.flatnonzero(np.r_[True, document[1:] != document[:-1]])
+    return np.array([np.median(part) for part in np.split(nearest, starts[1:])], np.float32)
+
+
+def lowest(nearest: Floats) -> float:
+    """The cosine below which `WITHOUT_TOPIC` of the documents are; -1 where there are too few to tell."""
+    return float(np.quantile(nearest, WITHOUT_TOPIC)) - ROUNDED if len(nearest) >= TELLING else -1.0
 
 
 def mixed(vectors: Floats, document: Floats, share: float = DOCUMENT_SHARE) -> Floats:

@@ -15,19 +15,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from indexer.common import Floats
-from indexer.topics.models.base import DOCUMENT_SHARE, Sample, TopicFit, mapped_unit, means, mixed
+from indexer.topics.models.base import (
+    DOCUMENT_SHARE,
+    Sample,
+    TopicFit,
+    lowest,
+    mapped_unit,
+    means,
+    median_of_each,
+    mixed,
+)
 from indexer.topics.models.tree import SMALL, Labels, Tree, settled, silhouette
 
 MAPPED_DIMS = 50  # principal components kept; 50 and 100 are equal within noise, raw is slower
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average are not a topic
 FEWEST, MOST = 12, 48  # topics that are looked for in a sample of some thousand documents
 NEARLY_BEST = 0.98  # of the highest silhouette: the smallest number of topics with so much of it is taken
-WITHOUT_TOPIC = 0.015  # share of the sampled documents that may be left without a topic
-ROUNDED = 1e-4  # copies of a text differ by less, as they are multiplied in batches of other sizes
-TELLING = 50  # documents, from which on such a share says something
 STARTS = 4  # of the tree; the one whose topics have the highest silhouette is kept
 ROUNDING = 3  # decimals: points that agree so far are the same document, or its copy
 SEED = 20220227
@@ -81,8 +86,8 @@ class Space:
             projection=self.projection,
             mapped=topics,
             centroids=means(self.sample.vectors, self.sample.weights, labels, len(topics)),
-            threshold=_threshold(nearest.max(axis=1), self.sample.document),
-            document_threshold=_lowest(own.max(axis=1)),
+            threshold=lowest(median_of_each(nearest.max(axis=1), self.sample.document)),
+            document_threshold=lowest(own.max(axis=1)),
             silhouette=_silhouette(self.documents, np.argmax(own, axis=1)),
             share=self.share,
         )
@@ -123,17 +128,6 @@ def _principal(mixtures: Floats) -> tuple[Floats, Floats]:
     _, components = np.linalg.eigh(centred.T @ centred)  # ascending
     kept = min(MAPPED_DIMS, mixtures.shape[1])
     return mean.astype(np.float32), np.ascontiguousarray(components[:, ::-1][:, :kept], np.float32)
-
-
-def _threshold(nearest: Floats, document: NDArray[np.intp]) -> float:
-    """The cosine below which `WITHOUT_TOPIC` of the documents have most of their phrases."""
-    starts = np.flatnonzero(np.r_[True, document[1:] != document[:-1]])
-    return _lowest(np.array([np.median(part) for part in np.split(nearest, starts[1:])]))
-
-
-def _lowest(nearest: Floats) -> float:
-    """The cosine below which `WITHOUT_TOPIC` of the documents are; -1 where there are too few to tell."""
-    return float(np.quantile(nearest, WITHOUT_TOPIC)) - ROUNDED if len(nearest) >= TELLING else -1.0
 
 
 def _best_number(trees: Sequence[Tree], distinct: int) -> int:

@@ -64,7 +64,7 @@ def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.executescript(
             "DROP TABLE vector_checksums; DROP INDEX texts_title; DELETE FROM state WHERE key = 'writes';"
-            "ALTER TABLE topics DROP COLUMN parent;"
+            "ALTER TABLE topics DROP COLUMN parent; ALTER TABLE topics DROP COLUMN term;"
             "DROP TABLE words; ALTER TABLE texts DROP COLUMN absent;"
             "DELETE FROM fields WHERE field = 0;"
             "CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc',"
