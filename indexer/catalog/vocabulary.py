@@ -9,10 +9,12 @@ from sqlalchemy import delete, select
 
 from indexer.catalog.database import storable
 from indexer.catalog.entries import topic_id
+from indexer.catalog.tables import CounterRow as C
 from indexer.catalog.tables import TermRow as T
 from indexer.catalog.topics import Topics
 from indexer.errors import NotFound, QueryError
 
+STRICT = "strict vocabulary"  # in the counters: 1 or 0
 MAX_TERMS = 2_000  # of a collection: each is compared with every document
 
 
@@ -83,6 +85,18 @@ class Vocabularies(Topics):
             with self._writing() as connection:
                 connection.execute(self._upsert(T, update=names), rows)
         return saved
+
+    def set_strict(self, collection: str, strict: bool) -> None:
+        """Say whether the terms are the only topics of a collection."""
+        row = {"collection": collection, "name": STRICT, "value": int(strict)}
+        with self._writing() as connection:
+            connection.execute(self._upsert(C, update=("value",)), row)
+
+    def strict(self, collection: str) -> bool:
+        """Return whether the terms are the only topics of a collection, where it has any."""
+        with self._reading() as connection:
+            value = connection.scalar(select(C.value).where(C.collection == collection, C.name == STRICT))
+        return bool(value)
 
     def remove_terms(self, collection: str, keys: Collection[str] | None = None) -> int:
         """Remove terms by key, or all. Returns how many.

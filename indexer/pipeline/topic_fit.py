@@ -85,13 +85,15 @@ class TopicFitter:
             return None
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
         ancestors = {topic.id for topic in old}
-        terms = self._catalog.terms(self._collection)
-        if pending := pending_fit(self._catalog, self._collection, fingerprint, request, ancestors, terms):
+        terms, strict = self._catalog.terms(self._collection), self._catalog.strict(self._collection)
+        if pending := pending_fit(
+            *(self._catalog, self._collection, fingerprint, request, ancestors), (terms, strict)
+        ):
             return pending
         fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
         seeds = self._seeds(terms, rows, live)
         if seeds:
-            fitted = with_terms(fitted, sample, seeds)
+            fitted = with_terms(fitted, sample, seeds, strict=strict)
         of_terms = seeds.topics if seeds else ()
         shapes = _shapes(fitted, rows, sample)
         old_tree = TopicTree(old)
@@ -114,6 +116,7 @@ class TopicFitter:
             levels=str(request.levels),
             terms=tuple(terms),
             seeds=seeds,
+            strict=strict,
             placed=present.placed if present else {},
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))

@@ -139,11 +139,15 @@ def broader_groups(terms: Sequence[Term]) -> dict[str, set[str]]:
     return found
 
 
-def with_terms(fit: TopicFit, sample: Sample, seeds: Seeds) -> TopicFit:
-    """The fit with a direction for each term before those of the mined topics that no term covers."""
+def with_terms(fit: TopicFit, sample: Sample, seeds: Seeds, *, strict: bool = False) -> TopicFit:
+    """The fit with a direction for each term before those of the mined topics that no term covers.
+
+    Args:
+        strict: There are no others: all documents belong to terms.
+    """
     documents = mapped_unit(sample.documents, fit.mean, fit.projection)
     begun = mapped_unit(seeds.vectors - seeds.middle + fit.mean, fit.mean, fit.projection)
-    covered: NDArray[np.bool_] = (begun @ fit.mapped.T).max(axis=0) >= COVERED
+    covered: NDArray[np.bool_] = (begun @ fit.mapped.T).max(axis=0) >= (-1 if strict else COVERED)
     others = fit.mapped[~covered]
     mapped = np.concatenate([_moved(documents, begun, others), others]).astype(np.float32)
     points = mapped_unit(

@@ -1,0 +1,110 @@
+"""A vocabulary in a collection: terms are topics, and stay that."""
+
+from __future__ import annotations
+
+import pytest
+from small_reports import SUBJECTS, made, opened, write
+
+from indexer.catalog.vocabulary import Term
+from indexer.engines.base import Filter
+from indexer.errors import NotFound, QueryError
+
+SPACE = Term("space", "Outer space", ("solar wind", "solar corona", "magnetic field"))
+LAW = Term("law", "Taxes", ("tax law", "income tax", "tax court", "tax bill"))
+
+
+@pytest.fixture
+def reports(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(60))], topics=3)
+        yield collection
+
+
+def kinds(collection, topic):
+    """The subjects of the documents that have a topic."""
+    hits = collection.search("", filters=[Filter("topic", "=", topic)], limit=100).hits
+    return {hit.stored.document.meta["kind"] for hit in hits}
+
+
+def test_terms_cover_mined_topics_which_lead_to_them(reports):
+    before = {topic.id: topic for topic in reports.topics()}
+    mined = {kinds(reports, id_).pop(): id_ for id_ in before}
+    reports.add_terms([SPACE, LAW])
+    terms = {topic.term: topic for topic in reports.topics() if topic.term}
+    assert {term: topic.label for term, topic in terms.items()} == {"space": "Outer space", "law": "Taxes"}
+    assert kinds(reports, "Outer space") == {"space"}
+    assert kinds(reports, "taxes") == {"law"}
+    assert reports.topic_id(mined["space"]) == terms["space"].id
+    assert reports.topic_id(mined["law"]) == terms["law"].id
+    assert reports.topic_id(mined["sea"]) == mined["sea"]  # which no term covers
+    assert {topic.id for topic in reports.topics()} == {mined["sea"], *(t.id for t in terms.values())}
+
+
+def test_terms_stay_in_later_runs_refits_and_under_their_names(reports, tmp_path):
+    reports.add_terms([SPACE, LAW])
+    terms = {topic.id: topic.label for topic in reports.topics() if topic.term}
+    reports.index([write(tmp_path / "b.jsonl", [{"id": "x", "text": SUBJECTS["law"], "kind": "law"}])])
+    assert "x" in {
+        h.stored.document.id
+        for h in reports.search("", filters=[Filter("topic", "=", "Taxes")], limit=99).hits
+    }
+    reports.index([], refit=True)
+    assert {topic.id: topic.label for topic in reports.topics() if topic.term} == terms
+    reports.add_terms([Term("law", "Tax law", LAW.synonyms)])  # the same key: another name, the same topic
+    (law,) = [topic for topic in reports.topics() if topic.term == "law"]
+    assert (terms[law.id], law.label) == ("Taxes", "Tax law")
+    with pytest.raises(QueryError, match="is a term of your vocabulary"):
+        reports.rename_topic(law.id, "Other")
+    other = next(topic for topic in reports.topics() if not topic.term)
+    with pytest.raises(QueryError, match="only others can be merged into it"):
+        reports.merge_topics(other.id, [law.id])
+
+
+def test_what_is_no_longer_a_term_continues_as_a_mined_topic(reports):
+    reports.add_terms([SPACE, LAW])
+    ids = {topic.term: topic.id for topic in reports.topics()}
+    reports.remove_terms(["outer space"])
+    assert [term.key for term in reports.vocabulary()] == ["law"]
+    assert kinds(reports, ids["space"]) == {"space"}
+    topic = reports.topic_tree().by_id[ids["space"]]
+    assert (topic.term, topic.label_locked, topic.label) != ("space", True, "Outer space")
+    reports.remove_terms()
+    assert {topic.term for topic in reports.topics()} == {""}
+    with pytest.raises(NotFound, match="no term 'birds'"):
+        reports.remove_terms(["birds"])
+
+
+def test_a_broader_term_is_the_parent_of_its_narrower_ones(reports):
+    reports.add_terms(
+        [Term("world", "The world"), *(Term(t.key, t.label, t.synonyms, "world") for t in (SPACE, LAW))]
+    )
+    tree = reports.topic_tree()
+    world = next(topic for topic in tree.topics if topic.label == "The world")
+    assert {topic.term for topic in tree.subtopics(world.id)} == {"space", "law"}
+    assert kinds(reports, world.id) == {"space", "law"}
+    assert world.label_locked
+    reports.index([], refit=True)
+    assert reports.topic_tree().by_id[world.id].label == "The world"
+
+
+def test_a_vocabulary_is_used_by_the_first_fit(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.add_terms([LAW])
+        collection.index([write(tmp_path / "a.jsonl", made(30))], topics=3)
+        assert kinds(collection, "Taxes") == {"law"}
+
+
+def test_a_term_with_a_name_that_a_user_gave_to_a_topic_is_refused(reports):
+    topic = reports.topics()[0]
+    reports.rename_topic(topic.id, "taxes")
+    with pytest.raises(QueryError, match="You have named a topic 'taxes' already") as caught:
+        reports.add_terms([LAW])
+    assert f"indexer topics rename {topic.id} --mined" in caught.value.command
+    assert reports.vocabulary() == []
+
+
+def test_a_run_that_was_killed_after_the_terms_were_saved_is_made_up_for(reports):
+    reports.catalog.save_terms(reports.name, [LAW])
+    assert reports.index([]).new_fit
+    assert kinds(reports, "Taxes") == {"law"}
+    assert not reports.index([]).new_fit
