@@ -273,9 +273,12 @@ def list_terms(app: App, as_json: bool) -> None:
 
 @vocabulary.command("add")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--strict", is_flag=True, help="Have no mined topics beside the terms, for a list that is complete."
+)
 @json_option
 @pass_app
-def add_terms(app: App, file: Path, as_json: bool) -> None:
+def add_terms(app: App, file: Path, strict: bool, as_json: bool) -> None:
     """Add the terms of FILE, and find the topics again.
 
     FILE is CSV in UTF-8 with a header. Columns: label; and by choice synonyms (separated by ;), broader (the label or key
@@ -283,14 +286,15 @@ def add_terms(app: App, file: Path, as_json: bool) -> None:
     Documents belong to terms without narrower ones; a term with narrower ones has the documents of all below it.
 
     \b
-    Example:
+    Examples:
       indexer topics vocabulary add subjects.csv
+      indexer topics vocabulary add departments.csv --strict
     """
     from indexer.topics.vocabulary import read_vocabulary
 
     terms = read_vocabulary(file)
     with working(app) as progress, app.collection() as collection:
-        report = collection.add_terms(terms, progress=progress)
+        report = collection.add_terms(terms, strict=strict, progress=progress)
     show_report(app, report, as_json=as_json)
 
 

@@ -21,10 +21,15 @@ class VocabularyMethods(IndexMethods, TopicMethods):
         return self.catalog.terms(self.name)
 
     @on_live_generation
-    def add_terms(self, terms: Iterable[Term], *, progress: Progress = no_progress) -> RunReport:
+    def add_terms(
+        self, terms: Iterable[Term], *, strict: bool = False, progress: Progress = no_progress
+    ) -> RunReport:
         """Add terms to the vocabulary, or replace those of the same key, and fit topics again: each term is a topic.
 
         Mined topics that a term covers lead to it, the others stay beside the terms. Later refits and retrains keep this.
+
+        Args:
+            strict: There are no other topics.
 
         Raises:
             QueryError: There are too many, or a user has given the label of one to a topic that is no term.
@@ -43,6 +48,7 @@ class VocabularyMethods(IndexMethods, TopicMethods):
                 command=f"indexer topics rename {taken.id} --mined",
             )
         self.catalog.save_terms(self.name, wanted)
+        self.catalog.set_strict(self.name, strict)
         return self.index([], refit=True, progress=progress)
 
     @on_live_generation

@@ -97,7 +97,8 @@ class Finisher:
         return self._ranker is not None and self._options.absent > 0
 
     def _needs_fit(self, live: NamedFit, request: TopicRequest, refit: bool) -> bool:
-        changed = live.terms != tuple(self.catalog.terms(self.collection))
+        terms, strict = self.catalog.terms(self.collection), self.catalog.strict(self.collection)
+        changed = live.terms != tuple(terms) or (bool(terms) and live.strict != strict)
         return refit or live.outdated or changed or not live.answers(request)
 
     def finish(self, timed: Timer, request: TopicRequest, *, refit: bool) -> bool:

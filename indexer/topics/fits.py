@@ -44,6 +44,7 @@ class NamedFit:
     levels: str = ""  # requested; see `indexer.topics.levels.Levels`
     terms: tuple[Term, ...] = ()  # of the user's vocabulary, when it was fitted
     seeds: Seeds | None = None  # where those began that have no narrower ones
+    strict: bool = False  # the terms are the only topics
     placed: Mapping[str, str] = field(default_factory=dict)  # by a user: topic ► its parent, or "" at the top
 
     def answers(self, request: TopicRequest) -> bool:
@@ -91,6 +92,7 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "asked": named.requested,
         "parents": dict(named.parents),
         "levels": named.levels,
+        "strict": named.strict,
         "placed": dict(named.placed),
         "terms": [asdict(term) for term in named.terms],
         "seeded": list(named.seeds.topics) if named.seeds else [],
@@ -114,7 +116,7 @@ def pending_fit(
     sample: str,
     request: TopicRequest,
     ancestors: set[str],
-    terms: Sequence[Term],
+    vocabulary: tuple[Sequence[Term], bool],
 ) -> NamedFit | None:
     """The fit of a killed run, of the same sample and ancestors and not installed: its topics have their ids already."""
     installed = {entry.run for entry in catalog.all_lineage(collection)}
@@ -126,7 +128,7 @@ def pending_fit(
         same = (named.requested, named.model, named.levels) == asked
         if (
             same
-            and named.terms == tuple(terms)
+            and (named.terms, named.strict) == (tuple(vocabulary[0]), vocabulary[1])
             and {e.old_id for e in named.lineage if e.old_id} == ancestors
         ):
             return named
@@ -157,5 +159,6 @@ def _named(found: Fit) -> NamedFit:
         info.get("levels", ""),
         tuple(Term(**{**term, "synonyms": tuple(term["synonyms"])}) for term in info.get("terms", ())),
         _seeds(found),
+        bool(info.get("strict")),
         info.get("placed", {}),
     )

@@ -108,3 +108,12 @@ def test_a_run_that_was_killed_after_the_terms_were_saved_is_made_up_for(reports
     assert reports.index([]).new_fit
     assert kinds(reports, "Taxes") == {"law"}
     assert not reports.index([]).new_fit
+
+
+def test_a_strict_vocabulary_leaves_no_mined_topics(reports):
+    reports.add_terms([SPACE, LAW], strict=True)
+    assert {topic.term for topic in reports.topics()} == {"space", "law"}
+    reports.index([], refit=True)
+    assert {topic.term for topic in reports.topics()} == {"space", "law"}
+    reports.add_terms([SPACE, LAW])
+    assert {topic.term for topic in reports.topics()} == {"space", "law", ""}
