@@ -80,7 +80,7 @@ class TopicFitter:
             live: The fit that they are of, if it is in the same space, too.
         """
         ids = sample_ids(self._catalog, self._ledger)
-        rows, sample = self._sample(ids)
+        rows, sample = self._sample(ids, again=live is not None and not live.outdated)
         if sample is None:
             return None
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
@@ -265,13 +265,18 @@ class TopicFitter:
         yield from (LineageEntry(run, None, names[n], "born") for n in continued.new)
         yield from (LineageEntry(run, old[o].id, None, "retired") for o in continued.retired)
 
-    def _sample(self, ids: Sequence[str]) -> tuple[list[MentionRow], Sample | None]:
-        """The best phrases of the documents that have any: their rows without vectors, and their vectors."""
+    def _sample(self, ids: Sequence[str], *, again: bool) -> tuple[list[MentionRow], Sample | None]:
+        """The best phrases of the documents that have any: their rows without vectors, and their vectors.
+
+        Args:
+            again: The documents have topics, which are wanted too.
+        """
         rows: list[MentionRow] = []
         vectors: list[Floats] = []
         weights: list[float] = []
         document: list[int] = []
         documents: list[Floats] = []
+        topics: list[str] = []
         self.read = {
             stored.document.id: (stored, rows) for stored, rows in mined_documents(self._engine, ids)
         }
@@ -284,10 +289,15 @@ class TopicFitter:
             weights += [max(row.score, 0.01) for row in kept]
             document += [len(documents)] * len(kept)
             documents.append(stored.vector)
+            topics.append(stored.topics[0].topic_id if stored.topics else "")
         if not rows:
             return [], None
+        there = sorted({*topics} - {""})
+        before = np.array([there.index(topic) if topic else -1 for topic in topics])
         return rows, Sample(
-            np.concatenate(vectors), np.array(weights, np.float32), np.array(document), np.stack(documents)
+            *(np.concatenate(vectors), np.array(weights, np.float32), np.array(document)),
+            documents=np.stack(documents),
+            before=before if again and there else None,
         )
 
 

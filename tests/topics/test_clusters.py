@@ -1,3 +1,6 @@
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -149,3 +152,32 @@ def test_a_single_phrase_is_a_topic():
     one = np.array([[1.0, 0.0]], np.float32)
     fitted = fit(Sample(one, np.ones(1, np.float32), np.zeros(1, np.intp), one))
     assert fitted.assign(one, one).topic.tolist() == [0]
+
+
+def test_topics_that_there_are_stay_where_no_others_are_clearly_better():
+    """Five groups of documents, of which two are so near each other that four topics are as good as five."""
+    rng = np.random.default_rng(5)
+    middles = np.eye(8, dtype=np.float32)[:5]
+    middles[4] = unit(middles[3] + middles[4])
+    five = np.repeat(np.arange(5), 60)
+    four = np.minimum(five, 3)
+    documents = unit(middles[five] + 0.15 * rng.standard_normal((300, 8)).astype(np.float32))
+    sample = Sample(documents, np.ones(300, np.float32), np.arange(300), documents)
+
+    def topics(before, number=None):
+        found = fit(replace(sample, before=before), number)
+        return [found.own_topic(document).topic for document in documents]
+
+    def same(found, wanted):
+        """As many topics, and all but a few stragglers between two groups in that of their group."""
+        pairs = Counter(zip(found, wanted.tolist(), strict=True)).most_common(wanted.max() + 1)
+        return len({topic for (topic, _), _ in pairs}) == len(set(found) - {-1}) == len(pairs) and (
+            sum(number for _, number in pairs) >= 0.97 * len(wanted)
+        )
+
+    assert same(topics(four), four)
+    assert same(topics(five), five)
+    new = np.arange(300) % 10 == 0
+    assert same(topics(np.where(new, -1, five)), five)  # a tenth of the documents is new, or had none
+    assert len(set(topics(five, 3)) - {-1}) == 3  # another number was requested
+    assert topics(rng.permutation(four)) == topics(None)  # these say nothing about the documents

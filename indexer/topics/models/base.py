@@ -27,12 +27,14 @@ class Sample:
         weights: float32 [n], above 0: how much the phrase counts in its document.
         document: int [n], row in `documents`, ascending.
         documents: float32 [m, dims], unit length.
+        before: int [m], the topic that each document has now, from 0; -1 without one. None: they have none yet.
     """
 
     vectors: Floats
     weights: Floats
     document: NDArray[np.intp]
     documents: Floats
+    before: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True)

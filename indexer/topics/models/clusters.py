@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.common import Floats
+from indexer.common import Floats, unit
 from indexer.topics.models.base import (
     DOCUMENT_SHARE,
     Sample,
@@ -27,7 +27,7 @@ from indexer.topics.models.base import (
     median_of_each,
     mixed,
 )
-from indexer.topics.models.tree import SMALL, Labels, Tree, settled, silhouette
+from indexer.topics.models.tree import SMALL, Labels, Tree, settled, silhouette, sum_by
 
 MAPPED_DIMS = 50  # principal components kept; 50 and 100 are equal within noise, raw is slower
 DOCUMENTS_PER_TOPIC = 8  # fewer in the sample on average are not a topic
@@ -104,11 +104,32 @@ def fit(sample: Sample, number: int | None = None, *, starts: Sequence[int] = ra
     documents = space.documents
     distinct = _distinct(documents)
     trees = grown(documents, number, starts)
-    number = min(number or _best_number(trees, distinct), distinct)
-    found = [settled(documents, tree.cut(number)) for tree in trees]
-    return space.fit(
-        max(found, key=lambda topics: _silhouette(documents, np.argmax(documents @ topics.T, axis=1)))
-    )
+    chosen = min(number or _best_number(trees, distinct), distinct)
+    found = [settled(documents, tree.cut(chosen)) for tree in trees]
+
+    def score(topics: Floats) -> float:
+        return _silhouette(documents, np.argmax(documents @ topics.T, axis=1))
+
+    best = max(found, key=score)
+    present = _present(sample, documents, number)
+    if present is not None and score(present) >= NEARLY_BEST * score(best):
+        return space.fit(present)
+    return space.fit(best)
+
+
+def _present(sample: Sample, documents: Floats, number: int | None) -> Floats | None:
+    """The topics that there are, moved to the documents that there are now; None where another number is wanted.
+
+    They are kept where no others are clearly better: readers know them.
+    """
+    if sample.before is None:
+        return None
+    having = sample.before >= 0
+    there = np.unique(sample.before[having])
+    if len(there) not in ((number,) if number else _numbers(documents, _distinct(documents))):
+        return None
+    means_ = unit(sum_by(documents[having], np.searchsorted(there, sample.before[having])))
+    return settled(documents, np.unique(np.argmax(documents @ means_.T, axis=1), return_inverse=True)[1])
 
 
 def grown(documents: Floats, number: int | None, starts: Sequence[int] = range(STARTS)) -> list[Tree]:
@@ -137,17 +158,19 @@ def _best_number(trees: Sequence[Tree], distinct: int) -> int:
     may be the easiest to tell apart, and do not help a reader who looks for something. At most nine tenths of it, up to
     `MOST`.
     """
-    documents = len(trees[0].points)
-    root = math.sqrt(documents)
-    most = min(MOST, distinct, documents // DOCUMENTS_PER_TOPIC, max(2, round(0.9 * root)))
-    fewest = min(FEWEST, max(2, round(root / 4)))
-    numbers = range(fewest, most + 1)
+    numbers = _numbers(trees[0].points, distinct)
     if not numbers:
-        return max(1, most)
+        return max(1, numbers.stop - 1)
     scores = np.mean([[_silhouette(tree.points, tree.cut(k)) for k in numbers] for tree in trees], axis=0)
     highest = float(scores.max())
     enough = highest * NEARLY_BEST if highest > 0 else highest
     return numbers[int(np.argmax(scores >= enough))]
+
+
+def _numbers(documents: Floats, distinct: int) -> range:
+    root = math.sqrt(len(documents))
+    most = min(MOST, distinct, len(documents) // DOCUMENTS_PER_TOPIC, max(2, round(0.9 * root)))
+    return range(min(FEWEST, max(2, round(root / 4))), most + 1)
 
 
 def _silhouette(documents: Floats, labels: Labels) -> float:
