@@ -32,7 +32,7 @@ class VocabularyMethods(IndexMethods, TopicMethods):
             strict: There are no other topics.
 
         Raises:
-            QueryError: There are too many, or a user has given the label of one to a topic that is no term.
+            QueryError: There are too many, or a user has given the label of one to a topic that is not a term.
         """
         wanted = list(terms)
         tree = self.topic_tree()

@@ -50,7 +50,8 @@ def test_options_of_the_examples_exist():
         for line in re.findall(r"^    (?:\S.* \| )?(indexer .*)$", help_of(name), re.MULTILINE):
             words = re.sub(r"'[^']*'|\"[^\"]*\"|>.*", "X", line).split()
             options = {word for word in words if word.startswith("--")}
-            text = help_of(" ".join(words[1:3]) if " ".join(words[1:3]) in COMMANDS else words[1])
+            names = (" ".join(words[1:end]) for end in (4, 3, 2))
+            text = help_of(next(name for name in names if name in COMMANDS))
             assert all(option in text for option in options), line
 
 
