@@ -10,6 +10,7 @@ from hash_encoder import HashEncoder
 from schema_2 import make_schema_2
 from services.elastic import elasticsearch, no_indices
 
+from indexer.catalog.vocabulary import Term
 from indexer.collection import Collection
 from indexer.engines.base import Damage
 from indexer.engines.elastic.cluster import connect
@@ -174,6 +175,57 @@ def test_names_of_topics_stand_on_documents_and_follow_a_rename(both):
     ]
     assert len(rows) == topic.size
     assert all("Something readable" in row["_source"]["topic_labels"] for row in rows)
+
+
+def test_the_tree_and_the_vocabulary_are_the_same_and_stand_on_documents(both, url):
+    local, elastic, _ = both
+    law = Term("law", "Taxes", ("tax law", "income tax", "tax court"))
+
+    def on_documents():
+        """Path ► documents, of labels and of ids, and label ► documents of the terms."""
+        with closing(connect(url)) as cluster:
+            found = cluster.search(
+                index="test-collection-main-documents",
+                size=0,
+                aggs={
+                    name: {"terms": {"field": name, "size": 100}}
+                    for name in ("topic_path", "topic_path_ids", "terms")
+                },
+            )["aggregations"]
+        return {
+            name: {bucket["key"]: bucket["doc_count"] for bucket in part["buckets"]}
+            for name, part in found.items()
+        }
+
+    def same():
+        trees = [collection.topic_tree() for collection in both[:2]]
+        assert [[(d, t.id, t.label, t.size, t.term) for d, t in tree.walk()] for tree in trees[:1]] == [
+            [(d, t.id, t.label, t.size, t.term) for d, t in tree.walk()] for tree in trees[1:]
+        ]
+        facets = [
+            collection.search("", facets=("topic_path",), facet_size=100).facets for collection in both[:2]
+        ]
+        assert facets[0] == facets[1]
+        paths = {value: (label, number) for value, label, number in facets[1][0].values}
+        stored = on_documents()
+        assert stored["topic_path_ids"] == {value: number for value, (_, number) in paths.items()}
+        assert stored["topic_path"] == dict(paths.values())
+        return trees[0], stored
+
+    for collection in (local, elastic):
+        collection.index([], levels="2,3", refit=True)
+    tree, stored = same()
+    assert stored["terms"] == {}
+    parent = tree.parents[0]
+    for collection in (local, elastic):
+        collection.rename_topic(parent.id, "Everything else")
+    assert "Everything else" in same()[1]["topic_path"]
+    for collection in (local, elastic):
+        collection.move_topic(tree.subtopics(parent.id)[0].id)
+    same()
+    for collection in (local, elastic):
+        collection.add_terms([law])
+    assert set(same()[1]["terms"]) == {"Taxes"}
 
 
 def test_a_collection_that_is_not_there_leaves_nothing_behind(url, tmp_path):
