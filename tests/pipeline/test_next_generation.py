@@ -14,11 +14,13 @@ from lock_theft import steal_locks
 from small_reports import made, opened, write
 
 from indexer.catalog import Catalog
+from indexer.catalog.vocabulary import Term
 from indexer.collection import Collection
 from indexer.engines.local.generations import LocalGenerations
 from indexer.errors import CatalogError, EngineUnavailable
-from indexer.pipeline.next_generation import MiningOptions, NextGeneration, complete
+from indexer.pipeline.next_generation import MiningOptions, NextGeneration, as_in, complete
 from indexer.text import Preparer
+from indexer.topics.fits import live_fit
 from indexer.topics.models.registry import TopicRequest
 
 
@@ -253,3 +255,31 @@ def test_before_the_switch_nothing_of_it_shows(collection, monkeypatch):
     assert collection.status().documents == {"stored": 0, "mined": 0, "done": 30}
     assert {s.bundle for s in collection.documents()} == {"hash@00000000+test"}
     assert json.dumps([vars(run) for run in collection.catalog.runs("main")][2:], default=str) in before
+
+
+def test_the_tree_and_the_vocabulary_survive_another_encoder_and_the_way_back(collection):
+    terms = [
+        Term("earth", "On earth"),
+        Term("law", "Taxes", ("tax law", "income tax", "tax court"), "earth"),
+        Term("sea", "Sea", ("deep sea fish", "ocean floor", "marine bacteria"), "earth"),
+        Term("space", "Space", ("solar wind", "solar corona", "magnetic field")),
+    ]
+    collection.add_terms(terms, strict=True)
+
+    def tree(of):
+        return {(t.id, t.label, t.parent, t.term, t.size) for t in of.topic_tree().topics}
+
+    before = tree(collection)
+    assert {label for _, label, *_ in before} == {"On earth", "Taxes", "Sea", "Space"}
+    assert any(parent for _, _, parent, *_ in before)
+    with closing(succession(collection)) as following:
+        following.take_over(following.build(as_in(live_fit(collection.catalog, "main"))))
+    with again(collection) as changed:
+        assert {s.bundle for s in changed.documents()} == {"other@00000000+test"}
+        assert tree(changed) == before
+        (run,) = changed.catalog.runs("main", 1, kinds=("retrain",))
+        changed.catalog.finish_run(run.id, "finished", {})
+        changed.rollback()
+    with opened(collection.settings.home) as back:
+        assert tree(back) == before
+        assert not back.index([]).new_fit
