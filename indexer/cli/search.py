@@ -49,8 +49,8 @@ MAX_FRAGMENTS = 2
 @filter_options
 @click.option("--facet", "facets", multiple=True, default=FACETS, show_default=True, metavar="FIELD",
               shell_complete=completion.facets,
-              help="Count the values of a field: topic, keyphrase, absent_keyphrase (not in the text) or "
-                   "one of your own. May be repeated.")  # fmt: skip
+              help="Count the values of a field: topic, topic_path (each level of the tree), keyphrase, "
+                   "absent_keyphrase (not in the text) or one of your own. May be repeated.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Number of the page.")
 @click.option("--all", "everything", is_flag=True,

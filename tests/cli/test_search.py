@@ -22,6 +22,8 @@ def test_search_shows_hits_and_facets(read):
     assert lines[0].startswith(" 1. On ")
     assert "[[robot]] [[arm]]" in shown
     assert any(line.endswith("documents with all of the words") for line in lines)
+    (hit,) = found(read("search", "robot", "arm", "--mode", "words", "--limit", "1", "--json"))["hits"]
+    assert any("; ".join(k["text"] for k in hit["keyphrases"][:3]) in line for line in lines)
     at = lines.index("Counts over all documents with all of the words:")
     assert lines[at + 2] == "subject"
     assert lines[at + 3].split()[1:] == ["robots"]

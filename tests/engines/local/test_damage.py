@@ -139,3 +139,10 @@ def test_rows_of_a_version_without_checksums_get_them_as_their_block_grows(engin
         assert writer.damage(deep=True) == Damage()
         overwrite(folder / "documents-1.f16", 1, bytes(4))
         assert writer.damage(deep=True).documents == ids(0, 12)
+
+
+def test_what_is_damaged_after_a_compaction_is_found(full, folder):
+    full.delete(ids(0, 2_000))
+    full.compact()
+    overwrite(folder / "documents-2.f16", 3, bytes(64))
+    assert len(full.damage(deep=True).documents) == NUMBER - 2_000  # all in one block
