@@ -25,7 +25,7 @@ def topics(context: click.Context, parameter: click.Parameter, typed: str) -> li
         context,
         lambda collection: [
             CompletionItem(topic.label, help=f"{topic.size:,} documents")
-            for topic in collection.topics()
+            for topic in collection.topic_tree().topics
             if topic.label.casefold().startswith(typed.casefold())
         ],
     )

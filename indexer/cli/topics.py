@@ -162,7 +162,7 @@ def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) 
     if mined == (label is not None):
         raise click.UsageError("Give either a LABEL, or --mined.")
     with app.collection() as collection:
-        before = {found.id: found.label for found in collection.topics()}
+        before = {found.id: found.label for found in collection.topic_tree().topics}
         renamed = collection.unname_topic(topic) if label is None else collection.rename_topic(topic, label)
     old = before[renamed.id]
     text = clean(f"{renamed.id} is now '{renamed.label}' (was '{old}')")

@@ -24,7 +24,7 @@ FIRST_COLUMNS = ("title", "topics", "keyphrases", "beginning", "id")
 LATER_COLUMNS = ("rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source")
 BEGINNING = 300  # characters of a text
 GROWTH = ("since", "share_lately", "share_before", "growth", "clear")
-TOPIC_COLUMNS = ("id", "label", "documents", "label_locked", "phrases", *GROWTH)
+TOPIC_COLUMNS = ("id", "label", "documents", "label_locked", "parent", "term", "phrases", *GROWTH)
 OWN = "meta."  # before the names of the users' own fields
 # What a spreadsheet would take for a formula, which can do more than count.
 FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+([.,]\d+)*$)")

@@ -246,7 +246,7 @@ def merge(served: Served, name: str, into: str) -> Task:
         topic, changed = served.collection.merge_topics(whole, [part], progress=progress)
         return {"topic": topic.id, "changed": changed}
 
-    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in served.collection.topics()}
+    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in served.collection.topic_tree().topics}
     return served.tasks.add("merge", join, about=f"{labels.get(part, part)} into {labels.get(whole, whole)}")
 
 

@@ -103,6 +103,43 @@ def test_a_name_is_taken_back(run, own):
     assert "Give either a LABEL" in run("topics", "rename", topic["id"], home=own).stderr
 
 
+def test_a_tree_is_printed_and_its_parents_are_named_and_moved_to(run, own, tmp_path):
+    assert run("topics", "refit", "--levels", "2,3", home=own).exit_code == 0
+    rows = as_json(run("topics", "--json", home=own))
+    (parent,) = [row for row in rows if row["id"] in {other["parent"] for other in rows}]
+    below = [row for row in rows if row["parent"] == parent["id"]]
+    printed = run("topics", home=own).stdout
+    assert all(f"  {row['label']}" in printed for row in below)
+    assert len(as_json(run("topics", "list", "--limit", "9", "--json", home=own))) == 3
+    shown = run("topics", "show", parent["id"], home=own).stdout
+    assert f"{below[0]['id']} '{below[0]['label']}'" in shown
+    assert f"({parent['id']})" in run("topics", "show", below[0]["id"], home=own).stdout
+    result = run("topics", "rename", parent["id"], "Both", home=own)
+    assert result.stdout == f"{parent['id']} is now 'Both' (was '{parent['label']}')\n"
+    single = next(row for row in rows if row["parent"] is None and row["id"] != parent["id"])
+    assert f"is below {parent['id']} 'Both'" in run("topics", "move", single["id"], "both", home=own).stdout
+    assert "is at the top" in run("topics", "move", single["id"], home=own).stdout
+    refused = run("topics", "move", parent["id"], single["id"], home=own)
+    assert (refused.exit_code, "has no subtopics" in refused.stderr) == (2, True)
+
+
+def test_a_vocabulary_is_added_listed_and_removed(run, own, tmp_path):
+    file = tmp_path / "terms.csv"
+    file.write_text("label,synonyms\nRobotics,robot arm; mobile robot; motion planning\n", encoding="utf-8")
+    assert "found" in run("topics", "vocabulary", "add", str(file), home=own).stdout
+    (term,) = as_json(run("topics", "vocabulary", "list", "--json", home=own))
+    assert (term["label"], term["synonyms"][0], term["key"]) == ("Robotics", "robot arm", "Robotics")
+    assert term["documents"] > 0
+    assert [row["term"] for row in as_json(run("topics", "--json", home=own)) if row["term"]] == ["Robotics"]
+    assert "Robotics" in run("topics", "vocabulary", home=own).stdout
+    file.write_text("name\nRobotics\n", encoding="utf-8")
+    refused = run("topics", "vocabulary", "add", str(file), home=own)
+    assert f"{file}:1: the columns must be" in refused.stderr
+    assert run("topics", "vocabulary", "remove", home=own).exit_code == 2
+    assert run("topics", "vocabulary", "remove", "robotics", home=own).exit_code == 0
+    assert run("topics", "vocabulary", home=own).stdout == "no terms\n"
+
+
 def test_two_topics_cannot_have_one_name(run, own):
     first, second, _ = as_json(run("topics", "--json", home=own))
     result = run("topics", "rename", first["id"], second["label"], home=own)

@@ -14,9 +14,10 @@ from indexer.errors import InputError, PackageMissing, QueryError
 from indexer.export import tables
 
 ROWS = [
-    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "label_locked": True, "phrases": ["sea ice", "tides"],
+    {"id": "a", "label": "x, \"y\"\nz", "documents": 2, "label_locked": True, "parent": "p", "term": "k",
+     "phrases": ["sea ice", "tides"],
      "since": "2019", "share_lately": 0.4, "share_before": 0.1, "growth": 3.0, "clear": True},
-    {"id": "b", "label": "-5", "documents": 1, "label_locked": False, "phrases": [],
+    {"id": "b", "label": "-5", "documents": 1, "label_locked": False, "parent": None, "term": None, "phrases": [],
      "since": None, "share_lately": None, "share_before": None, "growth": None, "clear": None},
 ]  # fmt: skip
 
@@ -25,8 +26,8 @@ def test_csv_is_read_back():
     text = b"".join(tables.as_csv(ROWS, tables.TOPIC_COLUMNS)).decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(text))) == [
         list(tables.TOPIC_COLUMNS),
-        ["a", 'x, "y"\nz', "2", "True", "sea ice; tides", "2019", "0.4", "0.1", "3.0", "True"],
-        ["b", "-5", "1", "False", "", "", "", "", "", ""],
+        ["a", 'x, "y"\nz', "2", "True", "p", "k", "sea ice; tides", "2019", "0.4", "0.1", "3.0", "True"],
+        ["b", "-5", "1", "False", "", "", "", "", "", "", "", ""],
     ]
 
 

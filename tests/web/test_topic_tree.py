@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
-from web_client import made, serving, written
+from web_client import ended, made, serving, written
 
 from indexer.collection import Collection
 
@@ -83,3 +84,21 @@ def test_the_page_of_topics_shows_them_under_their_parents(web, tree, parent):
     shown = web.get(f"/topics/{parent.id}").text
     assert all(f'href="/topics/{topic.id}"' in shown for topic in tree.subtopics(parent.id))
     assert f'<a href="/topics/{parent.id}"><bdi>' in web.get(f"/topics/{tree.below(parent.id)[0]}").text
+
+
+def test_parents_are_renamed_and_merged_by_forms_and_the_api(tmp_path, nested):
+    home = shutil.copytree(nested, tmp_path / "home")
+    with Collection.open(home=home) as collection:
+        collection.index([], levels="3,6", refit=True)
+        tree = collection.topic_tree()
+    parent = tree.parents[0]
+    leaf = next(topic for topic in tree.leaves if topic.parent != parent.id)
+    with serving(home) as client:
+        answer = client.patch(f"/api/topics/{parent.id}", json={"label": "Mine"})
+        assert (answer.status_code, answer.json()["label"]) == (200, "Mine")
+        asked = client.get(f"/topics/{leaf.id}/merge", params={"into": parent.id})
+        assert asked.status_code == 200
+        task = client.post(f"/api/topics/{leaf.id}/merge", json={"into": parent.id}).json()
+        done = ended(client, task)
+        assert done["state"] == "failed"
+        assert "one without cannot be merged" in done["error"]

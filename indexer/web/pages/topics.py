@@ -239,7 +239,7 @@ def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into
 
 
 def _ask_to_merge(request: Request, served: Served, writer: Visitor, id: str, into: str) -> HTMLResponse:
-    topics = {topic.id: topic for topic in served.collection.topics()}
+    topics = served.collection.topic_tree().by_id
     part, whole = (topics[id_] for id_ in task_work.to_merge(served, id, into))
     return confirm(
         request, served, writer,
