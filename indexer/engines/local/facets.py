@@ -337,15 +337,15 @@ def _topic_paths(connection: Connection, docs: Docs | None, size: int) -> tuple[
         return ()
     at = {value: row for row, value in enumerate(values)}
     owners, codes = _owned(connection, docs, TOPIC_FIELD)
-    counts = np.zeros(len(values), np.int64)
+    has = np.zeros((int(owners.max(initial=0)) + 1, len(values)), np.bool_)
     for level in range(max(map(len, paths.values()))):
         above = np.full(max(numbers.values()) + 1, -1)
         for number, path in paths.items():
             if level < len(path):
                 above[number] = at[path_value(path[: level + 1])]
         found = above[codes]
-        pairs = np.unique(owners[found >= 0] * len(values) + found[found >= 0])
-        counts += np.bincount(pairs % len(values), minlength=len(values))
+        has[owners[found >= 0], found[found >= 0]] = True
+    counts = has.sum(axis=0)
     ranked = sorted(zip(values, counts.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
     return tuple((value, number) for value, number in ranked if number)[:size]
 
