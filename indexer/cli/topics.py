@@ -15,6 +15,7 @@ from indexer.cli.app import App, Group, json_of, json_option, pass_app
 from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
+from indexer.cli.vocabulary import vocabulary
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
 
@@ -235,89 +236,7 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
     show_report(app, report, as_json=as_json)
 
 
-@topics.group(cls=Group, default="list")
-def vocabulary() -> None:
-    """Use your own terms as topics.
-
-    Each term of a list becomes a topic under its name, with a permanent id: a facet and a filter like any other. Mined
-    topics that a term covers lead to it, the others stay beside the terms. Refits and retrains keep the terms.
-
-    \b
-    Examples:
-      indexer topics vocabulary add subjects.csv
-      indexer topics vocabulary
-    """
-
-
-@vocabulary.command("list")
-@json_of("key, label, synonyms, broader, definition, topic (its id), documents")
-@pass_app
-def list_terms(app: App, as_json: bool) -> None:
-    """List the terms, each with its topic and the number of documents.
-
-    \b
-    Examples:
-      indexer topics vocabulary
-      indexer topics vocabulary list --json
-    """
-    with app.collection() as collection:
-        terms = collection.vocabulary()
-        sizes = {topic.id: topic.size for topic in collection.topic_tree().topics}
-    rows = [
-        (term.topic, f"{sizes.get(term.topic, 0):,}", clean(term.label), clean("; ".join(term.synonyms)))
-        for term in terms
-    ]
-    text = table(rows, head=("id", "documents", "term", "synonyms"), right=(1,))
-    show_result([serialize.term(term, sizes) for term in terms], text or "no terms", as_json=as_json)
-
-
-@vocabulary.command("add")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--strict", is_flag=True, help="Have no mined topics beside the terms, for a list that is complete."
-)
-@json_option
-@pass_app
-def add_terms(app: App, file: Path, strict: bool, as_json: bool) -> None:
-    """Add the terms of FILE, and find the topics again.
-
-    FILE is CSV in UTF-8 with a header. Columns: label; and by choice synonyms (separated by ;), broader (the label or key
-    of the term above it), definition, and key (by which the file names a term: one with a known key is replaced).
-    Documents belong to terms without narrower ones; a term with narrower ones has the documents of all below it.
-
-    \b
-    Examples:
-      indexer topics vocabulary add subjects.csv
-      indexer topics vocabulary add departments.csv --strict
-    """
-    from indexer.topics.vocabulary import read_vocabulary
-
-    terms = read_vocabulary(file)
-    with working(app) as progress, app.collection() as collection:
-        report = collection.add_terms(terms, strict=strict, progress=progress)
-    show_report(app, report, as_json=as_json)
-
-
-@vocabulary.command("remove")
-@click.argument("terms", nargs=-1, metavar="[TERM]...")
-@click.option("--all", "everything", is_flag=True, help="Remove the whole vocabulary.")
-@json_option
-@pass_app
-def remove_terms(app: App, terms: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Remove terms by label or key, and find the topics again.
-
-    What was a term continues as a mined topic with the same id where its documents still make one.
-
-    \b
-    Examples:
-      indexer topics vocabulary remove 'machine learning'
-      indexer topics vocabulary remove --all
-    """
-    if bool(terms) == everything:
-        raise click.UsageError("Give the terms, or --all.")
-    with working(app) as progress, app.collection() as collection:
-        report = collection.remove_terms(None if everything else terms, progress=progress)
-    show_report(app, report, as_json=as_json)
+topics.add_command(vocabulary)
 
 
 @topics.command()
