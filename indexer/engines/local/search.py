@@ -21,7 +21,7 @@ from indexer.engines.base import (
     WordQuery,
 )
 from indexer.engines.fragments import fragment_rank, fragments_around, marked_ranges
-from indexer.engines.local import facets, phrase_rows
+from indexer.engines.local import counting, facets, phrase_rows
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.facets import Docs, Mask, column
 from indexer.engines.local.schema import TOPIC_FIELD, doc_ids, json_array, select, storable_ids
@@ -54,7 +54,7 @@ def search(connection: Connection, vectors: Vectors, request: SearchRequest) -> 
     return SearchAnswer(
         ranking,
         meaning,
-        facets.count(connection, found.docs if found else None, request.facets, request.facet_size)
+        counting.count(connection, found.docs if found else None, request.facets, request.facet_size)
         if request.facets
         else {},
     )
@@ -75,7 +75,7 @@ def significant_keyphrases(
     """Return keyphrases that are more frequent in the mined documents under the filters than in all."""
     mined = column(connection.execute("SELECT doc FROM mined"))
     mask = facets.allowed(connection, conditions)
-    return facets.significant_keyphrases(
+    return counting.significant_keyphrases(
         connection, mined if mask is None else mined[mask[mined]], len(mined), limit
     )
 
@@ -85,7 +85,7 @@ def count_topics(connection: sqlite3.Connection, parts: Sequence[Sequence[Filter
     every = column(connection.execute("SELECT doc FROM documents"))
     masks = [facets.allowed(connection, conditions) for conditions in parts]
     docs = [every if mask is None else every[mask[every]] for mask in masks]
-    return facets.by_topic(connection, docs)
+    return counting.by_topic(connection, docs)
 
 
 def _ranked(connection: sqlite3.Connection, matches: Matches, limit: int) -> Ranking:
@@ -238,7 +238,7 @@ def nearest_mentions(
     slots = None
     if mask is not None:
         first, count = _mined(connection, mask, "coalesce(first, 0)", "mentions")
-        slots = facets.ranges(first, count)
+        slots = counting.ranges(first, count)
     if limit <= 0 or (slots is not None and len(slots) == 0):
         return []
     owners: dict[int, tuple[int, int]] = {}

@@ -184,7 +184,7 @@ def test_counts_of_a_large_collection_are_those_of_a_small_one(engine, monkeypat
     # 0, 2, ..., 62 are 11, 10 and 11 of the remainders 0, 1 and 2; 128, 130, ..., 198 are 12 of each.
     expected = {"kind": (("0", 23), ("2", 23), ("1", 22))}
     assert engine.search(request).facets == expected
-    monkeypatch.setattr("indexer.engines.local.facets.MANY", 0)
+    monkeypatch.setattr("indexer.engines.local.counting.MANY", 0)
     assert engine.search(request).facets == expected
 
 
