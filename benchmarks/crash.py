@@ -38,6 +38,7 @@ from indexer.runs.repair import compare as compare_with_ledger
 from indexer.settings import Settings, load_settings
 
 SAME_VECTOR = 0.999  # cosine
+IN_TURN = 6  # kills of one run, before it may end and is compared
 ROOT = Path(__file__).parents[1]
 
 
@@ -83,6 +84,7 @@ class Killing:
     source: Path
     engine: str
     chance: random.Random
+    aimed: Counter[str] = field(default_factory=Counter)
     fell: Counter[str] = field(default_factory=Counter)
     ended: int = 0
     differences: list[str] = field(default_factory=list)
@@ -95,8 +97,9 @@ class Killing:
             lengths = self._undisturbed("whole", what, argument)
         while sum(self.fell.values()) < kills:
             name = f"broken{self.ended}" if budget is None else "whole"
-            while sum(self.fell.values()) < kills and self._killed(name, what, argument, lengths):
-                pass
+            for _ in range(min(IN_TURN, kills - sum(self.fell.values()))):
+                if not self._killed(name, what, argument, lengths):
+                    break
             self._undisturbed(name, what, argument)
             self._check(name)
 
@@ -115,14 +118,21 @@ class Killing:
         return lengths
 
     def _killed(self, name: str, what: str, argument: str, lengths: Mapping[str, float]) -> bool:
-        """Start a run and kill it at a random moment of the stage that was hit least; False when it ended before."""
-        target = min(lengths, key=lambda stage: (self.fell[stage], self.chance.random()))
+        """Start a run and kill it at a random moment of a stage; False when it ended before.
+
+        Each stage is aimed at equally often. A stage of milliseconds is often over before the signal arrives, so the
+        number of kills that fell into it does not choose the next one. A run that resumes behind that stage is killed
+        in the first one that it has left.
+        """
+        order = list(lengths)
+        target = min(lengths, key=lambda stage: (self.aimed[stage], self.chance.random()))
+        self.aimed[target] += 1
         process = self._started(name, what, argument)
         last = ""
         for line in process.stdout or ():
             last = line.strip()
-            if last == target:
-                time.sleep(self.chance.random() * lengths[target])
+            if last in lengths and order.index(last) >= order.index(target):
+                time.sleep(self.chance.random() * lengths[last])
                 os.killpg(process.pid, signal.SIGKILL)
                 break
         rest = [line.strip() for line in process.stdout or ()]
@@ -133,6 +143,7 @@ class Killing:
                 self.differences.append(f"{name}: ended with {process.returncode} in {last}")
             return False
         self.fell[last] += 1
+        print(f"kill {sum(self.fell.values())}: {last} (aimed at {target})", file=sys.stderr, flush=True)
         return True
 
     def _check(self, name: str) -> None:
