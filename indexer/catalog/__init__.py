@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from indexer.catalog.batches import Batches
+from indexer.catalog.corrections import Corrections
 from indexer.catalog.database import open_engine
 from indexer.catalog.entries import (
     BundleEntry,
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-class Catalog(Batches, GenerationSwitch, Bundles, SavedSearches, Vocabularies):
+class Catalog(Batches, GenerationSwitch, Bundles, SavedSearches, Vocabularies, Corrections):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
     Errors are CatalogError, and NotFound when a named entry does not exist.

@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0007"  # the newest file in migrations/versions
+SCHEMA = "0008"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -288,6 +288,18 @@ class TermRow(Base):
     synonyms: Mapped[list[str]]
     broader: Mapped[str] = mapped_column(Key)  # key of the term above it, or empty
     definition: Mapped[str]
+    field: Mapped[str] = mapped_column(Key, server_default="")  # of documents, of which the label is a value
+
+
+class CorrectionRow(Base):
+    """A topic that a user has given to a document, or taken away; see `corrections.py`."""
+
+    __tablename__ = "corrections"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    document: Mapped[str] = mapped_column(Key, primary_key=True)
+    topic: Mapped[str] = mapped_column(Key, primary_key=True)
+    belongs: Mapped[bool]
 
 
 class BatchRow(Base):

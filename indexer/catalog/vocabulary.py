@@ -26,6 +26,7 @@ class Term:
         key: By which a file names it, such as a URI; its label where the file has none.
         broader: Key of the term above it, or empty.
         topic: Id of its topic; given by the catalog, and never reused.
+        field: Of documents: those in which the label is a value have the term, and it learns from them; or empty.
     """
 
     key: str
@@ -34,6 +35,7 @@ class Term:
     broader: str = ""
     definition: str = ""
     topic: str = ""
+    field: str = ""
 
     @property
     def text(self) -> str:
@@ -81,7 +83,7 @@ class Vocabularies(Topics):
             for term in saved
         ]
         if rows:
-            names = ("label", "synonyms", "broader", "definition")
+            names = ("label", "synonyms", "broader", "definition", "field")
             with self._writing() as connection:
                 connection.execute(self._upsert(T, update=names), rows)
         return saved

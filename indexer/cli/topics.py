@@ -12,6 +12,7 @@ import click
 
 from indexer.cli import completion
 from indexer.cli.app import App, Group, json_of, json_option, pass_app
+from indexer.cli.corrections import correct, corrections
 from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
@@ -237,6 +238,8 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
 
 
 topics.add_command(vocabulary)
+topics.add_command(correct)
+topics.add_command(corrections)
 
 
 @topics.command()
@@ -372,7 +375,9 @@ def _about_votes(found: Why, labels: serialize.Labels) -> Iterator[tuple[str, st
     shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
     none = "none is similar enough" if found.whole else "none: no topic has enough of the votes"
     yield "topics", ", ".join(shares) or none
-    if found.whole:
+    if said := [f"{'' if belongs else 'not '}{clean(topic.label)}" for topic, belongs in found.said]:
+        yield "given", ", ".join(said)
+    elif found.whole:
         yield "decided by", "the text as a whole"
     if found.runner_up:
         topic, share = found.runner_up

@@ -28,7 +28,9 @@ def vocabulary() -> None:
 
 
 @vocabulary.command("list")
-@json_of("key, label, synonyms, broader, definition, topic (its id), documents")
+@json_of(
+    "key, label, synonyms, broader, definition, topic (its id), field (of documents, or empty), documents"
+)
 @pass_app
 def list_terms(app: App, as_json: bool) -> None:
     """List the terms, each with its topic and the number of documents.
@@ -50,28 +52,42 @@ def list_terms(app: App, as_json: bool) -> None:
 
 
 @vocabulary.command("add")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.option(
+    "--from-field",
+    "field",
+    metavar="FIELD",
+    help="Take the values of a field that documents have, such as tags.",
+)
 @click.option(
     "--strict", is_flag=True, help="Have no mined topics beside the terms, for a list that is complete."
 )
 @json_option
 @pass_app
-def add_terms(app: App, file: Path, strict: bool, as_json: bool) -> None:
+def add_terms(app: App, file: Path | None, field: str | None, strict: bool, as_json: bool) -> None:
     """Add the terms of FILE, and find the topics again.
 
     FILE is CSV in UTF-8 with a header. Columns: label; and by choice synonyms (separated by ;), broader (the label or key
     of the term above it), definition, and key (by which the file names a term: one with a known key is replaced).
     Documents belong to terms without narrower ones; a term with narrower ones has the documents of all below it.
 
+    With --from-field the values of a field are the terms: documents that have the field keep their own, the others get
+    those of documents like them.
+
     \b
     Examples:
       indexer topics vocabulary add subjects.csv
       indexer topics vocabulary add departments.csv --strict
+      indexer topics vocabulary add --from-field tags --strict
     """
     from indexer.topics.vocabulary import read_vocabulary
 
-    terms = read_vocabulary(file)
+    if (file is None) == (field is None):
+        raise click.UsageError("Give a FILE, or --from-field.")
+    terms = read_vocabulary(file) if file else []
     with working(app) as progress, app.collection() as collection:
+        if field:
+            terms = collection.terms_of_field(field)
         report = collection.add_terms(terms, strict=strict, progress=progress)
     show_report(app, report, as_json=as_json)
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 
 from indexer.catalog.entries import Run
 from indexer.collection.base import on_live_generation
+from indexer.collection.corrections import CorrectionMethods
 from indexer.collection.saved_searches import SavedSearchMethods
 from indexer.collection.status import StatusMethods
-from indexer.collection.vocabulary import VocabularyMethods
 from indexer.pipeline.run import RunReport
 from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Progress, no_progress
@@ -42,7 +42,7 @@ TAGGERS = 1  # worker processes; one tags faster than a CPU encodes
 PAST_RUNS = 1_000  # searched for retrains and rollbacks: years of nights
 
 
-class Collection(VocabularyMethods, SavedSearchMethods, StatusMethods):
+class Collection(CorrectionMethods, SavedSearchMethods, StatusMethods):
     """One collection of documents. Its parts are in the modules of this package; here are retrain and rollback."""
 
     def _after_run(self, report: RunReport) -> None:

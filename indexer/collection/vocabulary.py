@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from indexer.catalog.vocabulary import Term
+from indexer.catalog.vocabulary import MAX_TERMS, Term
 from indexer.collection.base import on_live_generation
 from indexer.collection.indexing import IndexMethods
+from indexer.collection.queries import MINED_FIELDS
 from indexer.collection.topics import TopicMethods
+from indexer.engines.base import SearchRequest
 from indexer.errors import QueryError
 from indexer.pipeline.run import RunReport
 from indexer.protocols import Progress, no_progress
+from indexer.topics.vocabulary import is_label
 
 
 class VocabularyMethods(IndexMethods, TopicMethods):
@@ -19,6 +22,20 @@ class VocabularyMethods(IndexMethods, TopicMethods):
     def vocabulary(self) -> list[Term]:
         """The user's own terms, by the number of their topics."""
         return self.catalog.terms(self.name)
+
+    def terms_of_field(self, field: str) -> list[Term]:
+        """The values of a field of the documents as terms, the most frequent first: these documents are their examples.
+
+        Raises:
+            QueryError: No document has the field.
+        """
+        if field in MINED_FIELDS:
+            raise QueryError(f"'{field}' is mined; a vocabulary is made of a field that documents came with.")
+        self.check_filters((), (field,))
+        request = SearchRequest(limit=0, facets=(field,), facet_size=MAX_TERMS)
+        values = [value for value, _ in self.engine.search(request).facets[field]]
+        labels = {value.casefold(): value for value in reversed(values) if is_label(value)}
+        return [Term(label, label, field=field) for label in reversed(labels.values())]
 
     @on_live_generation
     def add_terms(

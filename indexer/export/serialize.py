@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from indexer.catalog.corrections import Correction
     from indexer.catalog.vocabulary import Term
     from indexer.engines.base import Fragment
     from indexer.records import (
@@ -86,6 +87,11 @@ def topic(of: Topic) -> dict[str, Any]:
 def term(of: Term, sizes: Mapping[str, int]) -> dict[str, Any]:
     """A term of the vocabulary, with the number of documents of its topic."""
     return {**asdict(of), "synonyms": list(of.synonyms), "documents": sizes.get(of.topic, 0)}
+
+
+def correction(of: Correction) -> dict[str, Any]:
+    """What a user said of a document and a topic."""
+    return asdict(of)
 
 
 def growing(of: Topic, trends: Trends | None) -> dict[str, Any]:
@@ -231,6 +237,7 @@ def why(of: Why, labels: Labels) -> dict[str, Any]:
         "bundle": of.bundle,
         "fit": of.fit,
         "whole": of.whole,
+        "said": [{"id": one.id, "label": one.label, "belongs": belongs} for one, belongs in of.said],
     }
 
 

@@ -6,7 +6,7 @@ them, and need not be read and written again at the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from indexer.engines.base import Engine
 from indexer.keyphrases.absent import AbsentFinder
 from indexer.keyphrases.scoring import choose, choose_ranked
 from indexer.records import Document, MentionRow, MinedDocument, Refinement, TopicWeight, Vector
+from indexer.topics.corrections import given_topics
 from indexer.topics.fits import NamedFit
 from indexer.topics.models.base import vote
 
@@ -46,9 +47,7 @@ class Assigner:
             rows: Its mentions as the engine returns them.
         """
         topics = self._topics(vector, rows)
-        ids = self.named.ids
-        numbers = [ids.index(t) if t else -1 for t in topics]
-        shares = vote(numbers, [row.score for row in rows], self._own_topic(vector))
+        shares = self._shares(self.named.said_of(document), vector, rows, topics)
         if self.ranked:
             keyphrases = choose_ranked(rows, self.keyphrases)
         else:
@@ -58,14 +57,45 @@ class Assigner:
         return Refinement(
             id=document.id,
             keyphrases=keyphrases,
-            topics=tuple(TopicWeight(ids[at], round(share, 4)) for at, share in shares),
+            topics=tuple(TopicWeight(topic, round(share, 4)) for topic, share in shares),
             mention_topics={row.phrase_id: topic for row, topic in zip(rows, topics, strict=True)},
             run=self.run,
         )
 
-    def _own_topic(self, vector: Vector | None) -> int | None:
-        """Return the number of the topic that the document itself votes for; see `vote`."""
-        own = None if vector is None else self.named.fit.own_topic(vector)
+    def _shares(
+        self,
+        said: Mapping[str, bool],
+        vector: Vector | None,
+        rows: Sequence[MentionRow],
+        topics: Sequence[str | None],
+    ) -> list[tuple[str, float]]:
+        """Return the topics of a document with their shares: those that were given to it, or else the vote.
+
+        Args:
+            said: Topic ► whether the document has it.
+            topics: Of each row.
+        """
+        if given := given_topics(said):
+            return given
+        ids = self.named.ids
+        voting = [
+            (topic, row.score) for topic, row in zip(topics, rows, strict=True) if said.get(topic or "", True)
+        ]
+        numbers = [ids.index(topic) if topic else -1 for topic, _ in voting]
+        shares = vote(numbers, [score for _, score in voting], self._own_topic(vector, said))
+        return [(ids[at], share) for at, share in shares]
+
+    def _own_topic(self, vector: Vector | None, said: Mapping[str, bool]) -> int | None:
+        """Return the number of the topic that the document itself votes for; see `vote`.
+
+        Args:
+            said: Topic ► whether the document has it: without one, it votes for the next.
+        """
+        own = (
+            None
+            if vector is None
+            else self.named.fit.own_topic(vector, [said.get(t, True) for t in self.named.ids])
+        )
         if own is None or own.topic < 0:
             return None if own is None else own.topic
         return self.named.ids.index(self.named.ids[own.topic])  # several directions may be of one topic

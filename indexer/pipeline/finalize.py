@@ -99,6 +99,7 @@ class Finisher:
     def _needs_fit(self, live: NamedFit, request: TopicRequest, refit: bool) -> bool:
         terms, strict = self.catalog.terms(self.collection), self.catalog.strict(self.collection)
         changed = live.terms != tuple(terms) or (bool(terms) and live.strict != strict)
+        changed = changed or live.corrected != self.catalog.corrections_changed(self.collection)
         return refit or live.outdated or changed or not live.answers(request)
 
     def finish(self, timed: Timer, request: TopicRequest, *, refit: bool) -> bool:

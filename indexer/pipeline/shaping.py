@@ -48,6 +48,9 @@ class Shaper(Finisher):
             ),
             fitted=live.fitted or live.run,
             parents=parents,
+            corrections=tuple(
+                replace(one, topic=moved.get(one.topic, one.topic)) for one in live.corrections
+            ),
         )
         save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
         for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents

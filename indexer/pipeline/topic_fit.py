@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 
 import numpy as np
 
 from indexer.catalog import Catalog
+from indexer.catalog.corrections import Correction
 from indexer.catalog.entries import LineageEntry, topic_id
 from indexer.catalog.vocabulary import Term
 from indexer.common import Floats, batches, dotted_path, shuffled, unit
-from indexer.engines.base import Engine
+from indexer.engines.base import Engine, Filter
 from indexer.keyphrases.frequencies import DocumentFrequencies
 from indexer.records import MentionRow, StoredDocument, Topic
+from indexer.topics.corrections import followed, taught
 from indexer.topics.fits import NamedFit, live_fit, pending_fit, save_fit
 from indexer.topics.hierarchy import TopicTree, parents_of, placed
 from indexer.topics.labels import LabelMaker, PhraseCount
@@ -36,6 +38,7 @@ from indexer.topics.vocabulary import Seeds, broader_groups, with_terms
 SAMPLE_DOCUMENTS = 3_000  # more change no topic and cost memory
 SAMPLE_PHRASES = 16  # of each sampled document, the best ones
 MIDDLE_OF = 300  # phrases whose mean is taken away from the terms of a vocabulary
+EXAMPLES = 50  # of a term, where a field of the documents names it
 CHUNK = 256  # documents read at once
 
 # A document with its vector, and its mentions, best first.
@@ -86,19 +89,24 @@ class TopicFitter:
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
         ancestors = {topic.id for topic in old}
         terms, strict = self._catalog.terms(self._collection), self._catalog.strict(self._collection)
+        corrected = self._catalog.corrections_changed(self._collection)  # read before what is counted
+        corrections = self._corrections({topic.id for topic in old} | {term.topic for term in terms})
         if pending := pending_fit(
-            *(self._catalog, self._collection, fingerprint, request, ancestors), (terms, strict)
+            *(self._catalog, self._collection, fingerprint, request, ancestors), (terms, strict), corrected
         ):
             return pending
         fitted = self._find_model(request.model or DEFAULT)(sample, request.number)
         seeds = self._seeds(terms, rows, live)
         if seeds:
-            fitted = with_terms(fitted, sample, seeds, strict=strict)
+            examples = self._examples(corrections, seeds.topics, terms)
+            fitted = with_terms(fitted, sample, seeds, strict=strict, examples=examples)
         of_terms = seeds.topics if seeds else ()
         shapes = _shapes(fitted, rows, sample)
         old_tree = TopicTree(old)
         names, lineage = self._topics(old_tree, shapes, of_terms, live)
         topics = (*of_terms, *names)
+        corrections = tuple(followed(corrections, lineage, set(topics)))
+        fitted = taught(fitted, topics, self._examples(corrections, names))
         parents, above = self._parents(old_tree, fitted, sample, topics, request.levels, terms)
         present = live or live_fit(self._catalog, self._collection)
         named = NamedFit(
@@ -118,9 +126,36 @@ class TopicFitter:
             seeds=seeds,
             strict=strict,
             placed=present.placed if present else {},
+            corrections=corrections,
+            corrected=corrected,
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named
+
+    def _corrections(self, there: set[str]) -> tuple[Correction, ...]:
+        """What users have said, of the topics that there are: a retired one has led to others since."""
+        found = self._catalog.corrections(self._collection)
+        gone = {one.topic for one in found} - there
+        leads = {id_: self._catalog.successors(self._collection, id_) for id_ in gone}
+        current = {id_: next((new for new in led if new in there), "") for id_, led in leads.items()}
+        return tuple(replace(one, topic=current.get(one.topic, one.topic)) for one in found)
+
+    def _examples(
+        self, corrections: Sequence[Correction], topics: Collection[str], terms: Sequence[Term] = ()
+    ) -> dict[str, Floats]:
+        """The vectors of documents that users, or their own fields, give to these topics: float32 [n, dims] each."""
+        wanted: dict[str, str] = {}
+        for term in terms:
+            if term.field:
+                having = (id_ for id_, _ in self._engine.scan(None, (Filter(term.field, "=", term.label),)))
+                wanted |= dict.fromkeys(nsmallest(EXAMPLES, having, key=shuffled), term.topic)
+        wanted |= {one.document: one.topic for one in corrections if one.belongs and one.topic in topics}
+        found: dict[str, list[Floats]] = {}
+        for some in batches(sorted(wanted), CHUNK):
+            for stored in self._engine.documents(some, vectors=True):
+                if stored.vector is not None:
+                    found.setdefault(wanted[stored.document.id], []).append(stored.vector)
+        return {topic: np.stack(vectors) for topic, vectors in found.items()}
 
     def _topics(
         self, old: TopicTree, shapes: Sequence[TopicShape], of_terms: Sequence[str], live: NamedFit | None

@@ -59,6 +59,11 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
         bundle=stored[0].bundle,
         fit=named.run,
         whole=named.fit.whole,
+        said=tuple(
+            (topics[id_], belongs)
+            for id_, belongs in named.said_of(stored[0].document).items()
+            if id_ in topics
+        ),
     )
 
 
@@ -123,3 +128,4 @@ class Why:
     bundle: str  # encoder of the vectors
     fit: str  # the run that fitted the topics
     whole: bool  # the document was assigned as a whole: its phrases have its similarity, and no vote
+    said: tuple[tuple[Topic, bool], ...] = ()  # by a user, or by its own fields: whether it has the topic

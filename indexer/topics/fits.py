@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from indexer.catalog import Catalog
+from indexer.catalog.corrections import Correction
 from indexer.catalog.entries import Fit, LineageEntry
 from indexer.catalog.vocabulary import Term
 from indexer.keyphrases.frequencies import DocumentFrequencies
-from indexer.records import topic_path
+from indexer.records import Document, topic_path
 from indexer.topics.models.base import TopicFit
 from indexer.topics.models.registry import DEFAULT, TopicRequest
 from indexer.topics.vocabulary import Seeds
@@ -46,6 +48,8 @@ class NamedFit:
     seeds: Seeds | None = None  # where those began that have no narrower ones
     strict: bool = False  # the terms are the only topics
     placed: Mapping[str, str] = field(default_factory=dict)  # by a user: topic ► its parent, or "" at the top
+    corrections: tuple[Correction, ...] = ()  # by a user, of topics of this fit
+    corrected: int = 0  # how often the corrections had been changed, when it was fitted
 
     def answers(self, request: TopicRequest) -> bool:
         """Whether a request for topics is met without another fit."""
@@ -54,6 +58,32 @@ class NamedFit:
             and request.number in (None, self.requested, len(self.ids))
             and str(request.levels) in ("", self.levels)
         )
+
+    @cached_property
+    def corrections_of(self) -> dict[str, dict[str, bool]]:
+        """Document ► topic ► whether a user says that the document has it."""
+        found: dict[str, dict[str, bool]] = {}
+        for one in self.corrections:
+            found.setdefault(one.document, {})[one.topic] = one.belongs
+        return found
+
+    @cached_property
+    def _fields(self) -> dict[str, dict[str, str]]:
+        """Field of documents ► value, in small letters ► topic."""
+        found: dict[str, dict[str, str]] = {}
+        for term in self.terms:
+            if term.field and term.topic in self.ids:
+                found.setdefault(term.field, {})[term.label.casefold()] = term.topic
+        return found
+
+    def said_of(self, document: Document) -> dict[str, bool]:
+        """Topic ► whether the document has it, as its own fields or, which counts more, a user says."""
+        found: dict[str, bool] = {}
+        for name, topics in self._fields.items():
+            own = document.meta.get(name)
+            values = own if isinstance(own, list | tuple) else [own]
+            found |= {topics[v]: True for value in values if (v := str(value).casefold()) in topics}
+        return found | self.corrections_of.get(document.id, {})
 
     def groups(self) -> dict[str, set[str]]:
         """Each parent with the topics of documents that are below it, at any depth."""
@@ -94,6 +124,8 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "levels": named.levels,
         "strict": named.strict,
         "placed": dict(named.placed),
+        "corrections": [asdict(one) for one in named.corrections],
+        "corrected": named.corrected,
         "terms": [asdict(term) for term in named.terms],
         "seeded": list(named.seeds.topics) if named.seeds else [],
         "finder": named.model,
@@ -117,6 +149,7 @@ def pending_fit(
     request: TopicRequest,
     ancestors: set[str],
     vocabulary: tuple[Sequence[Term], bool],
+    corrected: int,
 ) -> NamedFit | None:
     """The fit of a killed run, of the same sample and ancestors and not installed: its topics have their ids already."""
     installed = {entry.run for entry in catalog.all_lineage(collection)}
@@ -128,7 +161,8 @@ def pending_fit(
         same = (named.requested, named.model, named.levels) == asked
         if (
             same
-            and (named.terms, named.strict) == (tuple(vocabulary[0]), vocabulary[1])
+            and (named.terms, named.strict, named.corrected)
+            == (tuple(vocabulary[0]), vocabulary[1], corrected)
             and {e.old_id for e in named.lineage if e.old_id} == ancestors
         ):
             return named
@@ -161,4 +195,6 @@ def _named(found: Fit) -> NamedFit:
         _seeds(found),
         bool(info.get("strict")),
         info.get("placed", {}),
+        tuple(Correction(**one) for one in info.get("corrections", ())),
+        int(info.get("corrected", 0)),
     )

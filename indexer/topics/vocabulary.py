@@ -8,9 +8,10 @@ words what a subject is about. Mined topics that a term is near to are covered b
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from indexer.catalog.vocabulary import MAX_TERMS, Term
 from indexer.common import Floats, unit
 from indexer.errors import InputError
+from indexer.topics.corrections import learned
 from indexer.topics.models.base import Sample, TopicFit, lowest, mapped_unit, means, median_of_each, mixed
 
 COVERED = 0.5  # cosine of a term and a mined topic from which on the term covers it
@@ -61,6 +63,11 @@ def read_vocabulary(path: Path) -> list[Term]:
     return list(_linked(terms, [f"{path}:{line}" for line, _ in rows]))
 
 
+def is_label(text: str) -> bool:
+    """Whether a text can be the name of a term."""
+    return len(text) <= MAX_NAME and any(c.isalnum() for c in text)
+
+
 def _term(row: dict[str, str], where: str) -> Term:
     if None in row or None in row.values():
         raise InputError(f"{where}: the line has more or fewer columns than the header.")
@@ -68,7 +75,7 @@ def _term(row: dict[str, str], where: str) -> Term:
     synonyms = tuple(
         " ".join(part.split()) for part in row.get("synonyms", "").split(SEPARATOR) if part.strip()
     )
-    if not label or not any(c.isalnum() for c in label):
+    if not is_label(label[:MAX_NAME]):
         raise InputError(f"{where}: the label is empty.")
     if longest := max((name for name in (label, *synonyms)), key=len)[MAX_NAME:]:
         raise InputError(
@@ -139,14 +146,23 @@ def broader_groups(terms: Sequence[Term]) -> dict[str, set[str]]:
     return found
 
 
-def with_terms(fit: TopicFit, sample: Sample, seeds: Seeds, *, strict: bool = False) -> TopicFit:
+def with_terms(
+    fit: TopicFit,
+    sample: Sample,
+    seeds: Seeds,
+    *,
+    strict: bool = False,
+    examples: Mapping[str, Floats] = MappingProxyType({}),
+) -> TopicFit:
     """The fit with a direction for each term before those of the mined topics that no term covers.
 
     Args:
         strict: There are no others: all documents belong to terms.
+        examples: float32 [m, dims] by topic: documents that a user has given to a term.
     """
     documents = mapped_unit(sample.documents, fit.mean, fit.projection)
     begun = mapped_unit(seeds.vectors - seeds.middle + fit.mean, fit.mean, fit.projection)
+    begun = learned(begun, [examples.get(topic) for topic in seeds.topics], fit)
     covered: NDArray[np.bool_] = (begun @ fit.mapped.T).max(axis=0) >= (-1 if strict else COVERED)
     others = fit.mapped[~covered]
     mapped = np.concatenate([_moved(documents, begun, others), others]).astype(np.float32)

@@ -295,6 +295,14 @@ class WeightedTopic(Topic):
     weight: float
 
 
+class Said(BaseModel):
+    """What a user, or a field of the document, says of it and a topic."""
+
+    id: str
+    label: str
+    belongs: bool
+
+
 class Why(BaseModel):
     id: str
     title: str
@@ -307,6 +315,7 @@ class Why(BaseModel):
     whole: bool = Field(
         description="The document was placed as a whole: its phrases have no vote of their own."
     )
+    said: list[Said]
 
 
 class Period(BaseModel):

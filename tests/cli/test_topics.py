@@ -140,6 +140,35 @@ def test_a_vocabulary_is_added_listed_and_removed(run, own, tmp_path):
     assert run("topics", "vocabulary", home=own).stdout == "no terms\n"
 
 
+def test_documents_are_given_to_topics_and_taken_away(run, own):
+    first, second, _ = as_json(run("topics", "--json", home=own))
+    shown = as_json(run("topics", "show", first["id"], "--json", home=own))
+    document = shown["top_documents"][0]["id"]
+    assert run("topics", "correct", second["label"], document, home=own).exit_code == 0
+    why = as_json(run("topics", "why", document, "--json", home=own))
+    assert [topic["id"] for topic in why["topics"]] == [second["id"]]
+    assert f"given  {second['label']}" in " ".join(
+        run("topics", "why", document, home=own).stdout.split(" " * 5)
+    )
+    assert run("topics", "correct", first["id"], document, "--not", home=own).exit_code == 0
+    rows = as_json(run("topics", "corrections", "--json", home=own))
+    assert {(row["topic"], row["belongs"]) for row in rows} == {(first["id"], False), (second["id"], True)}
+    assert f"is not  {first['label']}" in run("topics", "corrections", home=own).stdout
+    for topic in (first, second):
+        assert run("topics", "correct", topic["id"], document, "--undo", home=own).exit_code == 0
+    assert run("topics", "corrections", home=own).stdout == "no corrections\n"
+    assert first["id"] in [
+        t["id"] for t in as_json(run("topics", "why", document, "--json", home=own))["topics"]
+    ]
+    assert run("topics", "correct", "1", document, "--not", "--undo", home=own).exit_code == 2
+
+
+def test_a_field_names_the_terms(run, own):
+    assert run("topics", "vocabulary", "add", home=own).exit_code == 2
+    refused = run("topics", "vocabulary", "add", "--from-field", "colour", home=own)
+    assert (refused.exit_code, "colour" in refused.stderr) == (2, True)
+
+
 def test_two_topics_cannot_have_one_name(run, own):
     first, second, _ = as_json(run("topics", "--json", home=own))
     result = run("topics", "rename", first["id"], second["label"], home=own)

@@ -117,3 +117,28 @@ def test_a_strict_vocabulary_leaves_no_mined_topics(reports):
     assert {topic.term for topic in reports.topics()} == {"space", "law"}
     reports.add_terms([SPACE, LAW])
     assert {topic.term for topic in reports.topics()} == {"space", "law", ""}
+
+
+def test_values_of_a_field_are_terms_that_documents_without_it_get_too(tmp_path):
+    records = made(60)
+    for record in records[40:]:
+        del record["kind"]
+    records[1]["kind"] = "sea"  # it is about law: its own field counts, not what it says
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", records)])
+        collection.add_terms(collection.terms_of_field("kind"), strict=True)
+        topics = {topic.id: topic.term for topic in collection.topics()}
+        assert sorted(topics.values()) == sorted(SUBJECTS)
+        terms = {s.document.id: [topics[w.topic_id] for w in s.topics] for s in collection.documents()}
+        assert terms["d01"] == ["sea"]
+        assert all(terms[r["id"]] == [r["kind"]] for r in records[:40])
+        rest = {(tuple(terms[r["id"]]), list(SUBJECTS)[int(r["id"][1:]) % 3]) for r in records[40:]}
+        assert {(term[0], kind) for term, kind in rest if term} == {(kind, kind) for kind in SUBJECTS}
+        collection.index(
+            [write(tmp_path / "b.jsonl", [{"id": "x", "text": SUBJECTS["law"], "kind": "SPACE"}])]
+        )
+        assert [topics[w.topic_id] for w in collection.document("x").topics] == ["space"]
+        with pytest.raises(QueryError, match="colour"):
+            collection.terms_of_field("colour")
+        with pytest.raises(QueryError, match="is mined"):
+            collection.terms_of_field("topic")

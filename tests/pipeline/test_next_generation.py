@@ -257,7 +257,7 @@ def test_before_the_switch_nothing_of_it_shows(collection, monkeypatch):
     assert json.dumps([vars(run) for run in collection.catalog.runs("main")][2:], default=str) in before
 
 
-def test_the_tree_and_the_vocabulary_survive_another_encoder_and_the_way_back(collection):
+def test_tree_vocabulary_and_corrections_survive_another_encoder_and_the_way_back(collection):
     terms = [
         Term("earth", "On earth"),
         Term("law", "Taxes", ("tax law", "income tax", "tax court"), "earth"),
@@ -265,8 +265,11 @@ def test_the_tree_and_the_vocabulary_survive_another_encoder_and_the_way_back(co
         Term("space", "Space", ("solar wind", "solar corona", "magnetic field")),
     ]
     collection.add_terms(terms, strict=True)
+    collection.correct_topic("Taxes", ["d00"])  # which is about space
 
     def tree(of):
+        (taxes,) = [topic.id for topic in of.topics() if topic.term == "law"]
+        assert [weight.topic_id for weight in of.document("d00").topics] == [taxes]
         return {(t.id, t.label, t.parent, t.term, t.size) for t in of.topic_tree().topics}
 
     before = tree(collection)

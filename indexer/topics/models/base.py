@@ -106,11 +106,17 @@ class TopicFit:
             margin=margin.astype(np.float32),
         )
 
-    def own_topic(self, document: Floats) -> OwnTopic | None:
-        """What a document itself votes for; None where it has no vote: it decides alone, or the fit is an old one."""
+    def own_topic(self, document: Floats, allowed: Sequence[bool] | None = None) -> OwnTopic | None:
+        """What a document itself votes for; None where it has no vote: it decides alone, or the fit is an old one.
+
+        Args:
+            allowed: Topics that it may vote for; None: all.
+        """
         if self.whole or self.document_threshold > 1:
             return None
         similarity = (mapped_unit(document[None], self.mean, self.projection) @ self.mapped.T)[0]
+        if allowed is not None:
+            similarity = np.where(allowed, similarity, -NEVER)
         order = np.argsort(-similarity, kind="stable")
         best, second = int(order[0]), int(order[1]) if len(order) > 1 else -1
         nearest = float(similarity[best])

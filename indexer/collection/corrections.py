@@ -1,0 +1,55 @@
+"""Methods by which users say which documents a topic has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from indexer.catalog.corrections import Correction
+from indexer.collection.base import on_live_generation
+from indexer.collection.vocabulary import VocabularyMethods
+from indexer.errors import QueryError
+from indexer.pipeline.run import RunReport
+from indexer.protocols import Progress, no_progress
+
+
+class CorrectionMethods(VocabularyMethods):
+    """A collection whose documents can be given other topics."""
+
+    def corrections(self) -> list[Correction]:
+        """What users have said of documents and topics, by document; of topics that have retired since, too."""
+        return self.catalog.corrections(self.name)
+
+    @on_live_generation
+    def correct_topic(
+        self,
+        name: str,
+        documents: Sequence[str],
+        *,
+        belongs: bool | None = True,
+        progress: Progress = no_progress,
+    ) -> RunReport:
+        """Say that documents have a topic, or have it not, and fit topics again, which learn from it.
+
+        A document that was given topics has those and no others. Later runs, refits and retrains keep it.
+
+        Args:
+            belongs: None forgets what was said.
+
+        Raises:
+            NotFound: There is no such topic, or no such document; then nothing is changed.
+            QueryError: The topic has subtopics, or there are too many corrections.
+        """
+        topic = self.topic_tree().by_id[self.topic_id(name)]
+        if self.topic_tree().subtopics(topic.id):
+            raise QueryError(
+                f"'{topic.label}' ({topic.id}) has subtopics; documents belong to these.",
+                hint="indexer topics lists them.",
+            )
+        self._check_there(documents)
+        if belongs is None:
+            self.catalog.remove_corrections(self.name, topic.id, documents)
+        else:
+            self.catalog.save_corrections(
+                self.name, [Correction(id_, topic.id, belongs) for id_ in documents]
+            )
+        return self.index([], progress=progress)
