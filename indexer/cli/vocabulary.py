@@ -67,8 +67,10 @@ def list_terms(app: App, as_json: bool) -> None:
 def add_terms(app: App, file: Path | None, field: str | None, strict: bool, as_json: bool) -> None:
     """Add the terms of FILE, and find the topics again.
 
-    FILE is CSV in UTF-8 with a header. Columns: label; and by choice synonyms (separated by ;), broader (the label or key
-    of the term above it), definition, and key (by which the file names a term: one with a known key is replaced).
+    FILE is SKOS (.ttl, .rdf, .xml, .nt; needs the extra skos), or CSV in UTF-8 with a header. Columns: label; and by
+    choice synonyms (separated by ;), broader (the label or key of the term above it), definition, and key (by which the
+    file names a term: one with a known key is replaced).
+
     Documents belong to terms without narrower ones; a term with narrower ones has the documents of all below it.
 
     With --from-field the values of a field are the terms: documents that have the field keep their own, the others get
@@ -77,10 +79,10 @@ def add_terms(app: App, file: Path | None, field: str | None, strict: bool, as_j
     \b
     Examples:
       indexer topics vocabulary add subjects.csv
-      indexer topics vocabulary add departments.csv --strict
+      indexer topics vocabulary add thesaurus.ttl --strict
       indexer topics vocabulary add --from-field tags --strict
     """
-    from indexer.topics.vocabulary import read_vocabulary
+    from indexer.topics.vocabulary_files import read_vocabulary
 
     if (file is None) == (field is None):
         raise click.UsageError("Give a FILE, or --from-field.")

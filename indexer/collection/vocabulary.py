@@ -13,7 +13,7 @@ from indexer.engines.base import SearchRequest
 from indexer.errors import QueryError
 from indexer.pipeline.run import RunReport
 from indexer.protocols import Progress, no_progress
-from indexer.topics.vocabulary import is_label
+from indexer.topics.vocabulary_files import is_label
 
 
 class VocabularyMethods(IndexMethods, TopicMethods):

@@ -1,71 +1,12 @@
-"""Vocabularies: what may be in a file, and what terms do to a fit."""
+"""Vocabularies: what terms do to a fit."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from indexer.catalog.vocabulary import Term
-from indexer.errors import InputError
 from indexer.topics.models.base import Sample, TopicFit
-from indexer.topics.vocabulary import Seeds, broader_groups, read_vocabulary, with_terms
-
-
-def written(tmp_path, text):
-    path = tmp_path / "terms.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_terms_are_read_with_their_synonyms_and_broader_terms(tmp_path):
-    path = written(
-        tmp_path,
-        "\ufeffKey,Label,Synonyms,Broader,Definition\n"
-        'a1,Animals,,,"What lives, and moves"\n'
-        ",Dogs, hound ; puppy;,animals,\n"
-        ',"Cats, all",,a1,\n',
-    )
-    assert read_vocabulary(path) == [
-        Term("a1", "Animals", (), "", "What lives, and moves"),
-        Term("Dogs", "Dogs", ("hound", "puppy"), "a1", ""),
-        Term("Cats, all", "Cats, all", (), "a1", ""),
-    ]
-    assert Term("k", "Dogs", ("hound",), definition="It barks.").text == "Dogs, hound. It barks."
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("name\nDogs\n", ":1: the columns must be label, synonyms, broader, definition, key"),
-        ("label,colour\nDogs,red\n", ":1: the columns must be"),
-        ("", ":1: the columns must be"),
-        ("label,broader\nDogs,Animals\n", ":2: the broader term 'Animals' is not in the file"),
-        ("label,broader\nDogs,Cats\nCats,Dogs\n", ":2: 'Dogs' is above itself"),
-        ("label\nDogs\n  dogs \n", ":3: 'dogs' is in the vocabulary twice"),
-        ("label,synonyms\nDogs\n", ":2: the line has more or fewer columns"),
-        ("label,synonyms\nDogs,a,b\n", ":2: the line has more or fewer columns"),
-        ("label,synonyms\n...,dog\n", ":2: the label is empty"),
-        ("label\n" + "d" * 201 + "\n", ":2: a name has 201 characters"),
-        ("label,definition\nDogs," + "d" * 2001 + "\n", ":2: the definition has more than 2,000"),
-        ("label\n" + "".join(f"t{n}\n" for n in range(2001)), "2,001 terms"),
-    ],
-)
-def test_a_wrong_file_is_refused_with_its_line(tmp_path, text, found):
-    path = written(tmp_path, text)
-    with pytest.raises(InputError) as caught:
-        read_vocabulary(path)
-    assert str(caught.value).startswith(str(path))
-    assert found in str(caught.value)
-
-
-def test_a_file_that_is_no_text_or_too_large_is_refused(tmp_path):
-    path = tmp_path / "terms.csv"
-    path.write_bytes(b"label\n\xff\xfe\n")
-    with pytest.raises(InputError, match="not a CSV file in UTF-8"):
-        read_vocabulary(path)
-    path.write_bytes(b"label\n" + b"x" * (5 << 20))
-    with pytest.raises(InputError, match="at most 5 MB"):
-        read_vocabulary(path)
+from indexer.topics.vocabulary import Seeds, broader_groups, with_terms
 
 
 def test_a_broader_term_has_the_topics_of_all_that_are_narrower():
