@@ -9,6 +9,7 @@ import pytest
 from user_index import UserIndexInMemory
 
 from indexer.collection import Collection
+from indexer.engines.elastic.bulk import Action, BulkFailure
 from indexer.runs.enrich_watch import Enriching
 
 
@@ -50,6 +51,27 @@ def test_documents_that_no_topic_reaches_are_a_warning(home, index, enrich):
         f"Find topics again: indexer --home {home} topics refit\n"
         "Warning: Then run enrich again: it writes the new topics to the index.\n"
     )
+
+
+@pytest.mark.slow
+def test_a_watch_warns_of_what_no_topic_reaches_and_of_what_never_rests(home, index, enrich, monkeypatch):
+    def write(seconds: float) -> None:
+        if "new0" in index.sources:
+            raise KeyboardInterrupt
+        for number in range(10):
+            index.put(f"new{number}", {"text": OTHERS[0]})
+        monkeypatch.setattr(index, "write", changed_meanwhile)
+
+    def changed_meanwhile(wanted):
+        return [BulkFailure(Action("update", "news", row.id), 409, "") for row, _ in wanted]
+
+    monkeypatch.setitem(Collection.watch.__kwdefaults__, "pause", write)
+    assert enrich("--watch", "--topics", "3").stderr.splitlines()[-5:-2] == [
+        "Warning: 10 documents got no topic: they are not similar to any. "
+        f"Find topics again: indexer --home {home} topics refit",
+        "Warning: Then run enrich again: it writes the new topics to the index.",
+        "Warning: 10 documents changed repeatedly during mining. The next run, or --watch, updates them.",
+    ]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from small_reports import made
 from user_index import OPTIONS, UserIndexInMemory
 
 from indexer.collection import Collection
+from indexer.engines.elastic.bulk import Action, BulkFailure
 from indexer.engines.registry import open_generations
 from indexer.errors import CatalogError, EngineUnavailable
 from indexer.pipeline.next_generation import MiningOptions, NextGeneration
@@ -201,6 +202,24 @@ def test_a_document_whose_text_goes_is_as_it_was_before_it_was_enriched(collecti
     assert second.written == 1
     assert index.sources["d03"] == {"text": text}
     assert "d03" not in list(collection.engine.document_ids())
+
+
+def test_documents_whose_results_the_server_refuses_are_dead_letters(collection, index, monkeypatch):
+    for number in range(12):
+        index.put(f"more{number:02}", {"text": "A volcano erupts near the sea ice."})
+    index.put("odd", {"text": 7})
+
+    def refuse(wanted):
+        return [BulkFailure(Action("update", "news", row.id), 400, "too many fields") for row, _ in wanted]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "write", refuse)
+        report = collection.enrich("news", OPTIONS)
+    assert (report.mined, report.written, report.failed) == (24, 0, 25)
+    assert len(report.problems) == 20  # one was of reading
+    assert report.problems[-1].endswith(": too many fields")
+    letters = {letter.document_id: letter for letter in collection.dead_letters()}
+    assert (len(letters), letters["more00"].reason) == (25, "elasticsearch:news/more00: too many fields")
 
 
 def test_empty_objects_of_earlier_versions_go(collection, index):
