@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,8 @@ from zipfile import ZipFile
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy import Connection, create_engine, event, inspect, text
+from sqlalchemy.pool import Pool
 
 from indexer.catalog import Catalog, LedgerEntry
 from indexer.catalog.database import VERSION_TABLE
@@ -159,10 +161,22 @@ def test_writers_wait_for_each_other(url: str) -> None:
 
 
 def test_a_forked_child_makes_its_own_connections(catalog: Catalog, start_process: Start) -> None:
+    made: list[int] = []
+
+    def record_in_child() -> None:
+        made.clear()
+        catalog.record("main", [LedgerEntry("child", "1")])
+        assert made == [os.getpid()]
+
     catalog.record("main", [LedgerEntry("parent", "1")])
-    wait = start_process(lambda: catalog.record("main", [LedgerEntry("child", "1")]))
-    assert wait() == 0
-    assert list(catalog.ids("main")) == ["child", "parent"]
+    connected = (Pool, "connect", lambda *_: made.append(os.getpid()))
+    event.listen(*connected)
+    try:
+        assert start_process(record_in_child)() == 0
+        assert list(catalog.ids("main")) == ["child", "parent"]
+        assert made == []  # the parent has kept its own
+    finally:
+        event.remove(*connected)
 
 
 @pytest.mark.parametrize(
