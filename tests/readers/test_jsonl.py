@@ -148,6 +148,13 @@ def test_what_is_wrong_is_said(read_file, line, what):
     assert [document.text for document in documents] == ["first", "last"]
 
 
+def test_lists_inside_lists_are_one_list_up_to_a_depth_of_ten(read_file):
+    nested = '{"text": "x", "d": ' + "[" * 9 + "%s" + "]" * 9 + "}\n"
+    (document,), (error,) = read_file("a.jsonl", nested % '1, "y"' + nested % "[2]")
+    assert document.meta == {"d": ["1", "y"]}
+    assert error == 'a.jsonl:2: the field "d" is nested more than 10 deep.'
+
+
 def test_other_json_is_one_error_not_one_for_each_line(read_file):
     problem = "a.jsonl:1: expected JSON Lines, one object per line, found"
     array = f"{problem} a JSON array. Convert it: jq -c '.[]' FILE > FILE.jsonl"
