@@ -37,25 +37,28 @@ class FakeNode(BaseNode):
     """OpenSearch at the wire: no header of the product, and media types of Elasticsearch are refused."""
 
     requests: ClassVar[list[tuple[str, str, str, bytes | None]]] = []
+    root: ClassVar[object] = ROOT
 
     def perform_request(self, method, target, body=None, headers=None, request_timeout=None):
         media = headers.get("content-type", "")
         type(self).requests.append((method, target, media, body))
-        status, answer = self._answer(target, media)
+        status, answer = self._answer(target, media, method == "DELETE")
         head = HttpHeaders({"content-type": "application/json"})
         return NodeApiResponse(
             ApiResponseMeta(status, "1.1", head, 0.0, self.config), json.dumps(answer).encode()
         )
 
-    def _answer(self, target, media):
+    def _answer(self, target, media, closes):
         if "elasticsearch" in media:
             return 406, {"error": f"Content-Type header [{media}] is not supported", "status": 406}
         if "_pit" in target:
             return 400, {"error": "no handler found for uri", "status": 400}
         if target == "/":
-            return 200, ROOT
+            return 200, self.root
         if "point_in_time" in target:
-            return 200, {"pit_id": "opened"}
+            return 200, {"pits": [{"pit_id": "opened", "successful": True}]} if closes else {
+                "pit_id": "opened"
+            }
         return 200, {"news": {"settings": {"index": {}}, "mappings": {}}}
 
     def close(self):
@@ -82,6 +85,14 @@ def test_the_first_answer_tells_the_product_and_is_not_requested_twice(cluster, 
     cluster.ask(cluster.client.indices.delete, index="b")
     assert cluster.product == "OpenSearch"
     assert [row[:2] for row in requests] == [("DELETE", "/a"), ("GET", "/"), ("DELETE", "/b")]
+
+
+@pytest.mark.parametrize("root", ["It works!", {}, {"version": "2.19.0"}, {"version": {"number": "2.19.0"}}])
+def test_a_server_of_another_product_is_refused(cluster, monkeypatch, root):
+    monkeypatch.setattr(FakeNode, "root", root)
+    with pytest.raises(EngineIncompatible, match="neither Elasticsearch nor OpenSearch"):
+        cluster.ask(cluster.client.indices.get, index="news")
+    assert cluster.product == "Elasticsearch"
 
 
 def test_a_refused_request_is_sent_again_in_a_form_that_the_server_knows(cluster, requests):
@@ -111,7 +122,9 @@ def test_a_search_asks_for_no_vector_by_field_name_and_marks_phrases_as_one(clus
     assert second == {"fields": [{"field": "centroid"}]}
 
 
-@pytest.mark.parametrize(("version", "combined"), [("2.19.0", False), ("3.3.2", True), ("4.0.0-rc1", True)])
+@pytest.mark.parametrize(
+    ("version", "combined"), [("2.19.0", False), ("3.3", True), ("3.3.2", True), ("4.0.0-rc1", True)]
+)
 def test_fields_are_ranked_as_one_where_the_server_can(cluster, requests, monkeypatch, version, combined):
     monkeypatch.setitem(ROOT["version"], "number", version)
     given = {"query": "wind", "fields": ["title^3", "text"]}
