@@ -70,6 +70,7 @@ class Server:
         self.retries = True
         self.opened = 0
         self.asked: list[str] = []
+        self.wanted: list[object] = []  # fields
 
     def ask(self, call, **parts):
         return call(**parts)
@@ -84,7 +85,12 @@ class Server:
     def close_point_in_time(self, *, id):
         self.asked.append(f"close {id}")
 
-    def search(self, *, pit, search_after, size, **parts):
+    def mget(self, *, index, docs):
+        self.wanted += [row["_source"] for row in docs]
+        return {"docs": [{"_id": row["_id"], "found": False} for row in docs]}
+
+    def search(self, *, pit, search_after, size, source, **parts):
+        self.wanted.append(source)
         self.asked.append(pit["id"])
         if len(self.asked) in self.restarts:
             raise EngineUnavailable("It was restarted.", forgotten=True)
@@ -99,6 +105,16 @@ class Server:
 def read_from(server):
     documents = UserDocuments(UserIndex(server, "news", 1, "indexer"), EnrichOptions("body"), 100)
     return [row.id for rows in documents.scan(3) for row in rows]
+
+
+def test_the_fields_that_are_used_are_read_and_no_vector():
+    server = Server()
+    options = EnrichOptions("body", "head", ("year",))
+    documents = UserDocuments(UserIndex(server, "news", 1, "indexer"), options, 100)
+    assert documents.read({"gone": None}) == []
+    assert len(list(documents.ids())) == len(next(documents.scan())) == 7
+    asked = {"includes": ["body", "head", "year", "indexer"], "excludes": ["indexer.vector"]}
+    assert server.wanted == [asked, False, asked]
 
 
 def test_pages_are_read_on_under_the_name_that_the_server_gave_last():
