@@ -114,7 +114,7 @@ def _values(meta: Mapping[str, MetaValue]) -> Row:
             numbers[field] = _one_or_many(finite)
         days = [value.text for value in known if _DATE.fullmatch(value.text)]
         if days:
-            dates[field] = _one_or_many(day.replace(" ", "T", 1) for day in days)
+            dates[field] = _one_or_many(day.replace(" ", "T") for day in days)
     return {"meta": texts, "numbers": numbers, "dates": dates}
 
 

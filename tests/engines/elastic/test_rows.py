@@ -61,6 +61,10 @@ def test_what_cannot_be_searched_is_kept(meta):
     assert rows.to_document(row) == given
 
 
+def test_the_longest_value_that_is_searched_has_1024_characters():
+    assert rows.of_document(document("a", long="x" * 1024))["meta"] == {"long": "x" * 1024}
+
+
 def test_nul_characters_are_stored_as_spaces_and_come_back():
     row = rows.of_document(document("a", "one\0two", "\0"))
     assert (row["text"], row["title"]) == ("one two", " ")
