@@ -12,6 +12,7 @@ from lxml import html
 from web_client import HERE, serving
 from web_pages import HTML, cells, finish, one, seen, send, text
 
+from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.web.report import report
 
 ANY = ("/", "/topics", "/phrases", "/phrases?phrase=sea+ice", "/document?id=d04", "/operations", "/api")
@@ -234,6 +235,33 @@ def test_topics_are_merged_by_a_form(client):
     assert "merged into itself" in text(one(html.fromstring(itself.text), "//p[@role='alert']"))
     without_token = client.post(f"/topics/{second}/merge", data={"into": first})
     assert without_token.status_code == 403
+
+
+def test_a_topic_that_was_split_leads_to_one_part_which_names_the_others(client):
+    catalog = client.app.state.served.collection.catalog
+    parts, old = catalog.topics("main"), TopicEntry(9, "Whole", state="retired")
+    unwritten = TopicEntry(10, "In the catalog, and not yet in the engine")
+    catalog.save_topics("main", [old])
+
+    def split(run: str, *into: TopicEntry) -> tuple[str, list[str]]:
+        """What the page of the first part says, and its links to the others."""
+        lineage = [
+            LineageEntry(run, old.id, new.id, "split", 1 / number) for number, new in enumerate(into, 1)
+        ]
+        catalog.save_fit("main", run, "", {}, {})
+        catalog.install_fit("main", run, topics=[*parts, unwritten], lineage=lineage)
+        page = seen(client, f"/topics/{old.id}")
+        assert text(one(page, "//h1")) == into[0].label
+        note = one(page, "//p[@class='note']")
+        return text(note), note.xpath("./a/@href")
+
+    first, second, third = parts
+    begin = f"“Whole” ({old.id}) has become this topic"
+    assert split("R8", first, second, unwritten) == (f"{begin} and {second.label}.", [f"/topics/{second.id}"])
+    assert split("R9", first, second, third) == (
+        f"{begin}, {second.label} and {third.label}.",
+        [f"/topics/{second.id}", f"/topics/{third.id}"],
+    )
 
 
 def test_a_topic_that_cannot_be_named_now_says_why_and_keeps_what_was_typed(client):
