@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from hash_encoder import HashEncoder, OtherEncoder
@@ -12,7 +13,7 @@ from small_reports import made, write
 
 import indexer
 from indexer.collection import Collection
-from indexer.engines.registry import live_bundle
+from indexer.engines.registry import live_bundle, open_generations
 from indexer.errors import BundleIncompatible, SettingsError
 from indexer.readers.registry import FORMATS
 from indexer.readers.single import Page
@@ -87,6 +88,20 @@ def test_another_encoder_than_that_of_the_collection_is_refused(tmp_path):
         BundleIncompatible, match=r"mined with the encoder 'hash_encoder.HashEncoder', not with"
     ):
         Collection.open(home=tmp_path / "home", encoder=OtherEncoder())
+
+
+def test_a_given_encoder_and_its_ranker_are_of_its_own_generation_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
+    encoder = HashEncoder()
+    encoder.ranker = object()
+    with Collection.open(home=tmp_path / "home", encoder=encoder, tagger=PlainPreparer()) as collection:
+        assert (collection.encoder, collection.ranker) == (encoder, encoder.ranker)
+        with closing(open_generations(collection.settings)) as generations:
+            generations.make(OtherEncoder.dims, bundle="hash_encoder.OtherEncoder").close()
+            generations.switch(2)
+        assert list(collection.documents()) == []  # sees that another one is live
+        assert isinstance(collection.encoder, OtherEncoder)
+        assert collection.ranker is None
 
 
 def test_an_encoder_that_cannot_be_imported_is_named(tmp_path):
