@@ -32,6 +32,16 @@ def pumps() -> list[Document]:
     ]
 
 
+def test_the_best_of_many_are_the_first_of_all_with_ties_by_id(engine):
+    # Longer texts score lower; of each length there are two.
+    texts = {f"d{7 * number % 50:02}": "wind " + "calm " * (number // 2) for number in range(50)}
+    engine.store([Document(id_, text) for id_, text in texts.items()])
+    expected = tuple(sorted(texts, key=lambda id_: (len(texts[id_]), id_)))
+    for limit in (1, 2, 5, 39, 40, 50, 60):
+        found = engine.search(SearchRequest(words=words("wind"), limit=limit)).words
+        assert (found.ids, found.total) == (expected[:limit], 50)
+
+
 def test_scores_by_hand(engine):
     engine.store(pumps())
     found = engine.search(SearchRequest(words=words("pump"))).words
