@@ -22,7 +22,7 @@ from models.ranker import VOCABULARY, ranker_heads, vocabulary_json
 from models.tokens import TokenizerFile
 from models.torch.backend import TorchBackend
 from models.torch.generator import Generator
-from models.weights import HEADS, RANKER
+from models.weights import HEADS
 from trainer.base.adapters import Tensors
 from trainer.base.job import Curve, TrainingJob
 from trainer.base.loop import TrainConfig
@@ -165,7 +165,6 @@ def joined(first: Curve, second: Curve) -> Curve:
 
 
 def _weights(base: Bundle, ranker: Ranker) -> Tensors:
-    """The base's adapter, and the matrices of the ranker in place of those that it had."""
+    """The base's adapter, and the matrices of the ranker in place of those that it had, which have the same names."""
     adapter = load_file(base.adapter_file) if base.adapter_file else {}
-    kept = {name: value for name, value in adapter.items() if not name.startswith(HEADS + RANKER)}
-    return {**kept, **{HEADS + name: head for name, head in ranker_heads(ranker).items()}}
+    return {**adapter, **{HEADS + name: head for name, head in ranker_heads(ranker).items()}}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from indexer.errors import BundleIncompatible, InputError, NotEnoughData
 from indexer.keyphrases.ranker import CLUES
@@ -117,6 +118,20 @@ def test_a_ranker_without_its_vocabulary_is_refused(small, data):
     with pytest.raises(BundleIncompatible, match="ranker of bundle 'ranked' is damaged"):
         read_ranker(made)
     assert read_ranker(bundle) is None
+
+
+@pytest.mark.slow
+def test_a_bundle_that_is_trained_again_keeps_its_adapter_and_has_one_ranker(small, data, tmp_path):
+    bundle, home = small
+    other = np.arange(3, dtype=np.float32)
+    save_file({"heads.other": other}, bundle.folder / "adapter.safetensors")
+    first = train_simckp(bundle, replace(OPTIONS, data=(data,), steps=2), home=home)
+    again = train_simckp(first, replace(OPTIONS, data=(data,), steps=4, name="again"), home=home)
+    before, after = load_file(first.folder / "adapter.safetensors"), load_file(again.folder / "adapter.safetensors")
+    assert before.keys() == after.keys()
+    assert np.array_equal(before["heads.other"], other)
+    assert np.array_equal(after["heads.other"], other)
+    assert not np.array_equal(read_ranker(first).present.document, read_ranker(again).present.document)
 
 
 def test_too_few_documents_are_not_enough(small, data):
