@@ -92,8 +92,9 @@ def test_another_encoder_than_that_of_the_collection_is_refused(tmp_path):
 
 def test_a_given_encoder_and_its_ranker_are_of_its_own_generation_alone(tmp_path, monkeypatch):
     monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
-    encoder = HashEncoder()
+    encoder, theirs = HashEncoder(), object()
     encoder.ranker = object()
+    monkeypatch.setattr(OtherEncoder, "ranker", theirs)
     with Collection.open(home=tmp_path / "home", encoder=encoder, tagger=PlainPreparer()) as collection:
         assert (collection.encoder, collection.ranker) == (encoder, encoder.ranker)
         with closing(open_generations(collection.settings)) as generations:
@@ -101,7 +102,7 @@ def test_a_given_encoder_and_its_ranker_are_of_its_own_generation_alone(tmp_path
             generations.switch(2)
         assert list(collection.documents()) == []  # sees that another one is live
         assert isinstance(collection.encoder, OtherEncoder)
-        assert collection.ranker is None
+        assert collection.ranker is theirs
 
 
 def test_an_encoder_that_cannot_be_imported_is_named(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from contract_rows import DIMS, axis, between, document, mention, mined
 
 from indexer.engines.local import LocalEngine
@@ -22,9 +23,11 @@ class InOrder:
         return None
 
 
+IDS = ("t-000001", "t-000002", "t-000003", "t-000004")
+ASSIGNER = Assigner(NamedFit("run-2", InOrder(), IDS, None), "run-2", keyphrases=10)  # type: ignore[arg-type]
+
+
 def test_phrases_are_assigned_in_the_order_in_which_an_engine_returns_them(tmp_path):
-    ids = ("t-000001", "t-000002", "t-000003", "t-000004")
-    assigner = Assigner(NamedFit("run-2", InOrder(), ids, None), "run-2", keyphrases=10)  # type: ignore[arg-type]
     of = document("a", "The valve, the heat pump, the boiler and the house.")
     scores = {"valve": 0.2, "pump": 0.5, "boiler": 0.5, "house": 0.9}
     rows = tuple(
@@ -33,13 +36,20 @@ def test_phrases_are_assigned_in_the_order_in_which_an_engine_returns_them(tmp_p
     new = mined("a", axis(1), mentions=rows, of=of)
     engine = LocalEngine(tmp_path / "collection", DIMS)
     engine.store([of])
-    at_once = assigner.final(new, of, engine)
+    at_once = ASSIGNER.final(new, of, engine)
     assert {row.phrase: row.topic for row in at_once.mentions} == {
         "house": "t-000001", "boiler": "t-000002", "pump": "t-000003", "valve": "t-000004"
     }  # fmt: skip
     assert engine.write_mined([new]) == []
     (stored,) = engine.documents(["a"], vectors=True)
-    later = assigner.refinement(of, stored.vector, list(engine.mentions(["a"])))
+    later = ASSIGNER.refinement(of, stored.vector, list(engine.mentions(["a"])))
     engine.close()
     assert (at_once.keyphrases, at_once.topics) == (later.keyphrases, later.topics)
     assert later.mention_topics == {row.phrase_id: row.topic for row in at_once.mentions}
+
+
+@pytest.mark.parametrize("vector", [0 * axis(0), np.nan * axis(0)])
+def test_what_an_engine_would_refuse_stays_as_it_was_mined(vector):
+    of = document("a", "The valve.")
+    for new in (mined("a", vector), mined("a", axis(0), mentions=(mention("a", "valve", vector),))):
+        assert ASSIGNER.final(new, of, None) is new  # type: ignore[arg-type]  # no engine is asked

@@ -210,16 +210,20 @@ def test_documents_whose_results_the_server_refuses_are_dead_letters(collection,
     index.put("odd", {"text": 7})
 
     def refuse(wanted):
-        return [BulkFailure(Action("update", "news", row.id), 400, "too many fields") for row, _ in wanted]
+        codes = {row.id: 404 if row.id == "d00" else 400 for row, _ in wanted}  # one was deleted meanwhile
+        return [
+            BulkFailure(Action("update", "news", id_), code, "too many fields") for id_, code in codes.items()
+        ]
 
     with monkeypatch.context() as patch:
         patch.setattr(index, "write", refuse)
         report = collection.enrich("news", OPTIONS)
-    assert (report.mined, report.written, report.failed) == (24, 0, 25)
+    assert (report.mined, report.written, report.deleted, report.failed) == (24, 0, 1, 24)
     assert len(report.problems) == 20  # one was of reading
     assert report.problems[-1].endswith(": too many fields")
+    assert "d00" not in list(collection.engine.document_ids())
     letters = {letter.document_id: letter for letter in collection.dead_letters()}
-    assert (len(letters), letters["more00"].reason) == (25, "elasticsearch:news/more00: too many fields")
+    assert (len(letters), letters["more00"].reason) == (24, "elasticsearch:news/more00: too many fields")
 
 
 def test_empty_objects_of_earlier_versions_go(collection, index):

@@ -87,7 +87,8 @@ class Server:
 
     def mget(self, *, index, docs):
         self.wanted += [row["_source"] for row in docs]
-        return {"docs": [{"_id": row["_id"], "found": False} for row in docs]}
+        known = {"_seq_no": 1, "_primary_term": 1}  # where its routing is given
+        return {"docs": [{"_id": row["_id"], "found": row.get("routing") == "r1", **known} for row in docs]}
 
     def search(self, *, pit, search_after, size, source, **parts):
         self.wanted.append(source)
@@ -111,10 +112,10 @@ def test_the_fields_that_are_used_are_read_and_no_vector():
     server = Server()
     options = EnrichOptions("body", "head", ("year",))
     documents = UserDocuments(UserIndex(server, "news", 1, "indexer"), options, 100)
-    assert documents.read({"gone": None}) == []
+    assert [row.id for row in documents.read({"here": "r1", "gone": None})] == ["here"]
     assert len(list(documents.ids())) == len(next(documents.scan())) == 7
     asked = {"includes": ["body", "head", "year", "indexer"], "excludes": ["indexer.vector"]}
-    assert server.wanted == [asked, False, asked]
+    assert server.wanted == [asked, asked, False, asked]
 
 
 def test_pages_are_read_on_under_the_name_that_the_server_gave_last():

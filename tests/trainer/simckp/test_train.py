@@ -127,7 +127,10 @@ def test_a_bundle_that_is_trained_again_keeps_its_adapter_and_has_one_ranker(sma
     save_file({"heads.other": other}, bundle.folder / "adapter.safetensors")
     first = train_simckp(bundle, replace(OPTIONS, data=(data,), steps=2), home=home)
     again = train_simckp(first, replace(OPTIONS, data=(data,), steps=4, name="again"), home=home)
-    before, after = load_file(first.folder / "adapter.safetensors"), load_file(again.folder / "adapter.safetensors")
+    before, after = (
+        load_file(first.folder / "adapter.safetensors"),
+        load_file(again.folder / "adapter.safetensors"),
+    )
     assert before.keys() == after.keys()
     assert np.array_equal(before["heads.other"], other)
     assert np.array_equal(after["heads.other"], other)
