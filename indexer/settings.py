@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from indexer.common import DOTTED_PATH
 from indexer.errors import SettingsError
+from indexer.limits import DRIFT, GATE, DriftLimits, GateLimits
 from indexer.log import Format, Level, get_logger, masked
 from mappings import LANGUAGES, VectorIndex
 
@@ -36,55 +37,19 @@ def seconds_of(text: str) -> float | None:
     return float(found[1]) * SECONDS[found[2]] if found else None
 
 
-@dataclass(frozen=True)
-class GateLimits:
-    """The most that a new encoder may lose, each in the unit of its figure, and the least that it must gain.
+def secret_of(value: str) -> str:
+    """Return a password or key, or the content of the file that ``@FILE`` names.
 
-    Attributes:
-        gain: In one figure at least; less is not worth another space.
-        context, siblings, ground_truth: How much lower it may be.
-        silhouette, npmi: The same, means of several fits; they still waver by .02 from start to start.
-        without_topic, similarity: How much higher.
-        found: How much lower nDCG@10 of searches for documents of the probe may be, by meaning and by both.
-        neighbours, search: Share of the nearest ten that must stay: below it, saved searches return other results.
-        churn: Share of the documents that may change their topic.
-        speed: Times the old one.
+    Raises:
+        SettingsError: The file cannot be read.
     """
-
-    gain: float = 0.005
-    context: float = 0.01
-    siblings: float = 0.01
-    ground_truth: float = 0.01
-    found: float = 0.005
-    silhouette: float = 0.03
-    npmi: float = 0.05
-    without_topic: float = 0.05
-    similarity: float = 0.2
-    neighbours: float = 0.3
-    search: float = 0.3
-    churn: float = 0.4
-    speed: float = 0.8
-
-
-@dataclass(frozen=True)
-class DriftLimits:
-    """Limits from which a retrain is worth it.
-
-    Attributes:
-        beyond_topics, topic_shares, new_vocabulary: How much more of the sign new documents have than old ones.
-        fewest: New documents by old ones: below it, not even a new subject would change much.
-        growth: The same: above it there is enough more to learn from, even of the old subjects.
-    """
-
-    beyond_topics: float = 0.05
-    topic_shares: float = 0.15
-    new_vocabulary: float = 0.06
-    fewest: float = 0.02
-    growth: float = 1.0
-
-
-GATE = GateLimits()
-DRIFT = DriftLimits()
+    if not value.startswith("@"):
+        return value
+    path = Path(value[1:]).expanduser()
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The credentials cannot be read from '{path}': {error}.") from error
 
 
 PREFIX = "INDEXER_"

@@ -15,7 +15,7 @@ from indexer.catalog import Catalog
 from indexer.catalog.entries import Fit, Run
 from indexer.common import shuffled
 from indexer.engines.base import Engine
-from indexer.settings import DriftLimits
+from indexer.limits import DriftLimits
 from indexer.topics.drift import Seen, Sign, Signs, compare, enough
 
 REFERENCE = 400  # documents that others are compared with

@@ -14,9 +14,9 @@ from small_parts import PlainPreparer
 from small_reports import made, write
 
 from indexer.collection import Collection
+from indexer.limits import DriftLimits
 from indexer.pipeline import drift_check
 from indexer.pipeline.drift_check import Drift, measure
-from indexer.settings import DriftLimits
 from indexer.topics.drift import Sign, Signs
 
 More = Callable[[list[dict[str, Any]]], None]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from indexer.common import Floats
-from indexer.settings import GATE, GateLimits
+from indexer.limits import GATE, GateLimits
 from trainer.retrain.measure import Measured, Rows
 
 SIGNIFICANCE = 0.05  # a gain must hold in all but this share of the bootstrap samples

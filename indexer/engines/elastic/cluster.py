@@ -22,7 +22,7 @@ from elasticsearch import (
 from elasticsearch.serializer import OrjsonSerializer
 
 from indexer.engines import deadline
-from indexer.engines.elastic.credentials import authorization, secret_of
+from indexer.engines.elastic.credentials import authorization
 from indexer.engines.elastic.opensearch import ServerTransport
 from indexer.errors import (
     EngineForbidden,
@@ -33,6 +33,7 @@ from indexer.errors import (
     SettingsError,
 )
 from indexer.log import get_logger
+from indexer.settings import secret_of
 
 RETRY_STATUS = {429, 502, 503, 504}
 TOO_LARGE = 413

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from elastic_transport import Transport, TransportApiResponse
 from elastic_transport.client_utils import basic_auth_to_header
 
-from indexer.errors import SettingsError
+from indexer.settings import secret_of
 
 REFUSED = 401
-
-
-def secret_of(credentials: str) -> str:
-    """Return the credentials, or the content of the file that ``@FILE`` names.
-
-    Raises:
-        SettingsError: The file cannot be read.
-    """
-    if not credentials.startswith("@"):
-        return credentials
-    path = Path(credentials[1:]).expanduser()
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The credentials cannot be read from '{path}': {error}.") from error
 
 
 def authorization(secret: str) -> str:

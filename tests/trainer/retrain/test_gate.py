@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexer.settings import GateLimits
+from indexer.limits import GateLimits
 from trainer.retrain.gate import Report, judge, overlap, same_topic
 from trainer.retrain.measure import Measured
 
