@@ -26,6 +26,7 @@ from indexer.catalog.entries import (
 )
 from indexer.catalog.generations import Bundles, GenerationSwitch
 from indexer.catalog.locks import Lock
+from indexer.catalog.namings import Naming, Namings
 from indexer.catalog.saved_searches import SavedSearch, SavedSearches
 from indexer.catalog.vocabulary import Vocabularies
 
@@ -39,6 +40,7 @@ __all__ = [
     "LineageEntry",
     "Lock",
     "LockHolder",
+    "Naming",
     "Run",
     "SavedSearch",
     "TopicEntry",
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 
-class Catalog(Batches, GenerationSwitch, Bundles, SavedSearches, Vocabularies, Corrections):
+class Catalog(Batches, GenerationSwitch, Bundles, SavedSearches, Vocabularies, Corrections, Namings):
     """The catalog database. Thread-safe; each method is a transaction of its own; writing twice is harmless.
 
     Errors are CatalogError, and NotFound when a named entry does not exist.

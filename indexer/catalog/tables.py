@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0008"  # the newest file in migrations/versions
+SCHEMA = "0009"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -300,6 +300,22 @@ class CorrectionRow(Base):
     document: Mapped[str] = mapped_column(Key, primary_key=True)
     topic: Mapped[str] = mapped_column(Key, primary_key=True)
     belongs: Mapped[bool]
+
+
+class NamingRow(Base):
+    """What a language model was shown of a topic, and said; see `namings.py`."""
+
+    __tablename__ = "namings"
+
+    collection: Mapped[str] = mapped_column(Key, primary_key=True)
+    topic: Mapped[str] = mapped_column(Key, primary_key=True)
+    mined: Mapped[str] = mapped_column(Key, primary_key=True)
+    model: Mapped[str] = mapped_column(Key, primary_key=True)
+    shown: Mapped[dict[str, Any]]
+    said: Mapped[str]
+    name: Mapped[str]
+    refused: Mapped[str]
+    at: Mapped[datetime]
 
 
 class BatchRow(Base):
