@@ -19,7 +19,8 @@ IndexerError
 ├── ModelError
 │   ├── BundleMissing
 │   ├── BundleIncompatible   saved by a newer or older format, or for other data
-│   └── BackendUnavailable   the encoder cannot run on the requested backend
+│   ├── BackendUnavailable   the encoder cannot run on the requested backend
+│   └── NoAnswer             the language model that names topics does not answer
 └── TrainingError
     ├── NotEnoughData
     └── LossDiverged
@@ -143,6 +144,10 @@ class BundleIncompatible(ModelError):
 
 class BackendUnavailable(ModelError):
     """The encoder cannot run in the way asked for on this machine."""
+
+
+class NoAnswer(ModelError):
+    """The language model that names topics gave no answer that can be read. No run ends with it: mined names stay."""
 
 
 class TrainingError(IndexerError):

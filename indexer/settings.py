@@ -287,6 +287,26 @@ class Settings(BaseSettings):
     gate_search: float = _limit(GATE.search, "Gate: share of the hits of queries that must stay.")
     gate_churn: float = _limit(GATE.churn, "Gate: share of documents that may change their topic.")
     gate_speed: float = _limit(GATE.speed, "Gate: how many times as fast as the old encoder, at least.")
+    naming_url: Annotated[str, _matching(r"|https?://[^\s/@?#]+(/[^\s?#]*)?")] = _setting(
+        "",
+        "Language model that names topics: address of an OpenAI-compatible API. Empty means that none is asked.",
+        "be empty or begin with http:// or https://, such as http://localhost:11434/v1, without user, ? and #",
+    )
+    naming_model: Annotated[str, _matching(r"|\S{1,200}")] = _setting(
+        "",
+        "The name of that model, as its API calls it.",
+        "have at most 200 characters, none of them a space",
+    )
+    naming_key: SecretStr = _setting(
+        SecretStr(""), "The key for that API, or `@FILE` with the key in it.", "be a key or @FILE"
+    )
+    naming_timeout: float = _setting(
+        30.0,
+        "Seconds that the language model may take for one name.",
+        "be a number of seconds, more than 0 and at most 600",
+        gt=0,
+        le=600,
+    )
     log_level: Level = _setting(
         "warning", "Least serious level that is logged.", "be one of debug, info, warning and error"
     )

@@ -14,6 +14,7 @@ from indexer.errors import CatalogError, IndexerError
 from indexer.log import get_logger
 from indexer.pipeline.run import Pipeline, RunReport
 from indexer.pipeline.steps import MiningOptions
+from indexer.topics.language_model import LanguageModel
 from indexer.topics.models.registry import TopicRequest
 from workers import retrain_tasks
 from workers.messages import Sender, feed
@@ -22,7 +23,6 @@ from workers.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from indexer.protocols import Encoder
 
 EVERY = 5.0  # seconds
 
@@ -64,10 +64,11 @@ def _finish_locked(resources: Resources, run: Run) -> None:
             MiningOptions(
                 options["bundle"],
                 engine.dims,
-                _no_encoder,
+                lambda: resources.encoder(options["bundle"]),
                 keyphrases=options["keyphrases"],
                 ranker=lambda: resources.ranker(options["bundle"]),
                 absent=options.get("absent_keyphrases", 0),
+                language_model=LanguageModel.of(resources.settings),
             ),
         )
         report = RunReport(run=run.id)
@@ -82,10 +83,6 @@ def _finish_locked(resources: Resources, run: Run) -> None:
         raise
     catalog.finish_run(run.id, "finished", {**run.counts, "topics": report.topics})
     logger.info("run_finished", run=run.id, seconds=round(time.perf_counter() - start, 2))
-
-
-def _no_encoder() -> Encoder:
-    raise AssertionError("Finishing a run does not encode.")
 
 
 @contextmanager

@@ -34,6 +34,7 @@ NAMES = {
     "fit topics": "Finding topics",
     "assign": "Choosing keyphrases",
     "consolidate": "Counting phrases",
+    "name topics": "Asking for names of topics",
     "compact": "Freeing disk space",
     "write back": "Writing to your index",
     "take back": "Removing from your index",

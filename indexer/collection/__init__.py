@@ -32,6 +32,7 @@ from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers.source import plural
 from indexer.runs.rollback import KINDS, Rollback, RollbackReport, Switched, ignore
+from indexer.topics.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from indexer.runs.reindex import ReindexReport
@@ -67,6 +68,7 @@ class Collection(CorrectionMethods, SavedSearchMethods, StatusMethods):
             lambda: self._ranker_of(bundle),
             self.settings.absent_keyphrases,
             self._parts.topic_model,
+            LanguageModel.of(self.settings),
             tagging_seconds=self.settings.tagging_timeout,
             tagger_is_loaded="_preparer" in self.__dict__,
         )

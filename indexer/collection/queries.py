@@ -35,6 +35,7 @@ from indexer.search.trends import Trends, topic_trends
 from indexer.topics.explain import Why, explain
 from indexer.topics.hierarchy import TopicTree
 from indexer.topics.history import TopicDetails, TopicHistory, last_of, topic_history, topic_ids
+from indexer.topics.naming import WhyName, why_name
 
 if TYPE_CHECKING:
     from indexer.topics.map import TopicMap
@@ -423,6 +424,15 @@ class QueryMethods(OpenCollection):
             NotFound: There is no such topic, and never was.
         """
         return topic_history(name, self.engine.topics(), self.catalog, self.name)
+
+    def why_name(self, name: str) -> WhyName:
+        """Where the name of a topic comes from; what a language model was shown of it, and said.
+
+        Raises:
+            NotFound: There is no such topic.
+        """
+        id_ = self.topic_id(name)
+        return why_name(id_, self.topic_tree(), self.catalog.namings(self.name))
 
     def why(self, document_id: str) -> Why:
         """The votes of a document's phrases for topics, with similarities and runners-up."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from indexer.catalog import Naming
 from indexer.collection.base import on_live_generation
 from indexer.collection.queries import QueryMethods
 from indexer.errors import QueryError
@@ -15,6 +17,7 @@ from indexer.records import Topic
 from indexer.runs.index import check_live
 from indexer.topics.hierarchy import TopicTree, renamed
 from indexer.topics.history import is_address
+from indexer.topics.naming import WITHDRAWN, by_model
 
 T = TypeVar("T")
 
@@ -42,7 +45,7 @@ class TopicMethods(QueryMethods):
 
     @on_live_generation
     def unname_topic(self, name: str) -> Topic:
-        """Remove the name that a user gave to a topic: its label is its leading phrase again.
+        """Remove the name that a user or a language model gave to a topic: its label is its leading phrase again.
 
         Raises:
             QueryError: Another topic has that name by now: `facts["other"]` is its id.
@@ -56,15 +59,16 @@ class TopicMethods(QueryMethods):
             check_live(self.engine)
             id_ = self.topic_id(name)
             tree = self.topic_tree()
-            if label is None and not tree.by_id[id_].label_locked:
-                return tree.by_id[id_]
             if tree.by_id[id_].term:
                 raise QueryError(
                     f"'{tree.by_id[id_].label}' is a term of your vocabulary, and is named there.",
                     command="Add the file with the new name again: indexer topics vocabulary add FILE",
                 )
-            topics = TopicTree(renamed(tree, id_, label))
+            namings = self.catalog.namings(self.name)
+            topics = TopicTree(renamed(tree, id_, label, by_model(tree, namings)))
             topic = topics.by_id[id_]
+            if label is None and topic.label == tree.by_id[id_].label and not tree.by_id[id_].label_locked:
+                return topic
             if other := _another(topics.topics, id_, topic.label):
                 raise QueryError(
                     f"Another topic is named '{topic.label}' already: {other.id}.",
@@ -77,8 +81,16 @@ class TopicMethods(QueryMethods):
                     self.catalog.rename_topic(
                         self.name, changed.id, changed.label, locked=changed.label_locked
                     )
+            if label is None:
+                self._withdraw(namings, id_)
             self.engine.write_topics(topics.topics)
         return topic
+
+    def _withdraw(self, namings: Sequence[Naming], id_: str) -> None:
+        """Record that a user has restored the mined name, so that no fit brings back one that a language model gave."""
+        for naming in namings:
+            if naming.topic == id_ and naming.name and not naming.refused:
+                self.catalog.save_naming(self.name, replace(naming, refused=WITHDRAWN))
 
     @on_live_generation
     def merge_topics(

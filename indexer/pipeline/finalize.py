@@ -20,13 +20,14 @@ from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.keyphrases.absent import AbsentFinder, vocabulary_of
 from indexer.pipeline import drift_check
 from indexer.pipeline.assign import Assigner
+from indexer.pipeline.naming import TopicNamer
 from indexer.pipeline.steps import MiningOptions
 from indexer.pipeline.topic_fit import CHUNK, MinedRows, TopicFitter, mined_documents, sample_ids
 from indexer.pipeline.write_behind import WriteBehind
 from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Topic
 from indexer.topics.fits import NamedFit, live_fit
-from indexer.topics.hierarchy import TopicTree, with_parents
+from indexer.topics.hierarchy import TopicTree, with_names, with_parents
 from indexer.topics.labels import LabelMaker, PhraseCount, label_of
 from indexer.topics.levels import Levels
 from indexer.topics.models.registry import TopicRequest
@@ -346,7 +347,7 @@ class Finisher:
 
         Args:
             leading: Topic id ► new leading phrases; other topics keep theirs.
-            rename: Label them after these, except for labels that a user has given.
+            rename: Label them after these, or as a language model does, except for labels that a user has given.
         """
         sizes = self._sizes() | self._parent_sizes(named)
         known = self._known()
@@ -374,9 +375,16 @@ class Finisher:
         }
         kept |= {term.topic: (term.label, True) for term in named.terms}
         topics = with_parents(topics, named.parents, sizes, kept)
+        if rename:
+            topics = self._with_names_of_model(TopicTree(topics))
         self.catalog.check_locks()
         self.engine.write_topics(topics)
         return topics
+
+    def _with_names_of_model(self, tree: TopicTree) -> list[Topic]:
+        namer = TopicNamer(self.engine, self.catalog, self.collection, self._options, self._progress, tree)
+        names = namer.names()
+        return with_names(tree, names) if names else list(tree.topics)
 
     def _known(self) -> dict[str, TopicEntry]:
         """Topics of the catalog, and those of the engine that the catalog does not have yet."""

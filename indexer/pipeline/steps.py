@@ -25,6 +25,7 @@ from indexer.protocols import Encoder
 from indexer.records import Document, EncodedDocument, MentionRow, MinedDocument, Prepared, phrase_id
 from indexer.text import Preparer
 from indexer.text.pool import SECONDS
+from indexer.topics.language_model import LanguageModel
 from indexer.topics.models.registry import TopicModel
 
 CHUNK = 64  # documents encoded in one call
@@ -47,6 +48,7 @@ class MiningOptions:
         ranker: Loads the encoder's keyphrase ranker, if it has one.
         absent: Absent keyphrases kept for each document; they need a ranker.
         topic_model: Finds topics where no other model is requested; None: as before, or the default.
+        language_model: Asked for names of topics; None: topics have their mined names, or those that one gave before.
         tagging_seconds: That a process may take to tag a document; see `PreparePool`.
         tagger_is_loaded: In this process, so that a few documents need no other.
     """
@@ -60,6 +62,7 @@ class MiningOptions:
     ranker: Callable[[], Ranker | None] = lambda: None
     absent: int = 0
     topic_model: TopicModel | None = None
+    language_model: LanguageModel | None = None
     tagging_seconds: float = SECONDS
     tagger_is_loaded: bool = False
 

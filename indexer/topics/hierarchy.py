@@ -60,11 +60,12 @@ class TopicTree:
             yield from self.walk(topic.id, depth + 1)
 
 
-def renamed(tree: TopicTree, id_: str, label: str | None) -> list[Topic]:
-    """The topics with another label for one, and for the parents above it, as far as no user has named them.
+def renamed(tree: TopicTree, id_: str, label: str | None, named: Set[str] = frozenset()) -> list[Topic]:
+    """The topics with another label for one, and for the parents above it, as far as they are named after it.
 
     Args:
         label: None restores the mined one.
+        named: Parents that a language model has named.
     """
     before = tree.by_id[id_]
     mined = label is None
@@ -75,12 +76,24 @@ def renamed(tree: TopicTree, id_: str, label: str | None) -> list[Topic]:
     ]
     inner = tree.parents
     above = {topic.id for topic in tree.path(id_)}
-    kept = {t.id: (t.label, t.label_locked) for t in inner if t.label_locked or t.id not in above}
+    kept = {t.id: (t.label, t.label_locked) for t in inner if t.label_locked or t.id not in above - named}
     if tree.subtopics(id_):
         kept.pop(id_, None)
         kept |= {} if mined else {id_: (label, True)}
     parents = {topic.id: topic.parent for topic in tree.topics if topic.parent}
     return with_parents(topics, parents, {topic.id: topic.size for topic in inner}, kept)
+
+
+def with_names(tree: TopicTree, names: Mapping[str, str]) -> list[Topic]:
+    """The topics with other labels for some; other parents are named after their subtopics, unless a user named them."""
+    topics = [replace(topic, label=names.get(topic.id, topic.label)) for topic in tree.leaves]
+    parents = {topic.id: topic.parent for topic in tree.topics if topic.parent}
+    kept = {
+        t.id: (names.get(t.id, t.label), t.label_locked)
+        for t in tree.parents
+        if t.label_locked or t.id in names
+    }
+    return with_parents(topics, parents, {topic.id: topic.size for topic in tree.parents}, kept)
 
 
 def with_parents(

@@ -34,6 +34,7 @@ from indexer.runs.bundle_files import packed
 from indexer.runs.index import check_live
 from indexer.settings import Settings
 from indexer.topics.fits import live_fit
+from indexer.topics.language_model import LanguageModel
 from models.bundle import Bundle
 from models.ranker import read_ranker
 from models.registry import Registry
@@ -368,6 +369,7 @@ class Retrainer:
             self._settings.keyphrases,
             lambda: read_ranker(bundle),
             self._settings.absent_keyphrases,
+            language_model=LanguageModel.of(self._settings),
         )
         with closing(
             NextGeneration(self._generations, self._catalog, self._name, report.run, recipe, self._progress)
