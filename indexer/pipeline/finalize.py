@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -387,10 +388,16 @@ class Finisher:
         return with_names(tree, names) if names else list(tree.topics)
 
     def _known(self) -> dict[str, TopicEntry]:
-        """Topics of the catalog, and those of the engine that the catalog does not have yet."""
+        """Topics of the catalog, and those of the engine that the catalog does not have yet.
+
+        A generation that is not live has names and phrases of its own; names that users gave are those of the catalog.
+        """
         known = {topic.id: topic for topic in self.catalog.topics(self.collection, state=None)}
         fresh = {topic.id: _entry(topic, None, self.run) for topic in self.engine.topics()}
-        return fresh | known
+        if self.ledger == self.collection:
+            return fresh | known
+        given = {id_: known[id_].label for id_ in fresh.keys() & known.keys() if known[id_].label_locked}
+        return known | fresh | {id_: replace(fresh[id_], label=given[id_], label_locked=True) for id_ in given}
 
 
 def _below(parents: Mapping[str, str], id_: str) -> set[str]:

@@ -108,6 +108,8 @@ def flaw(name: str, others: Iterable[str]) -> str:
     Args:
         others: The names of all other topics, with those that they would have without a model.
     """
+    if not name:
+        return "the answer has no name"
     if not any(c.isalpha() for c in name):
         return "it has no letter"
     if len(name) > MAX_CHARACTERS:
