@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from indexer.search.trends import Trends
     from indexer.topics.explain import Vote, Why
     from indexer.topics.history import TopicDetails, TopicHistory
+    from indexer.topics.naming import WhyName
 
 MAX_PHRASES = 6  # of a topic in the list
 INDENT = "  "  # of a subtopic
@@ -125,6 +126,27 @@ def why(app: App, id_: str, as_json: bool) -> None:
     show_result(serialize.why(found, labels), format_votes(found, labels), as_json=as_json)
 
 
+@topics.command("why-name")
+@click.argument("topic", shell_complete=completion.topics)
+@json_of("id, label, origin (user, vocabulary, model or mined), mined (the name without a user and a model), phrases and "
+         "naming (of a language model: model, at, shown, said, name, refused), null where none was asked")  # fmt: skip
+@pass_app
+def why_name(app: App, topic: str, as_json: bool) -> None:
+    """Explain why TOPIC has its name: what a language model was shown and said, where one was asked.
+
+    A mined name is the leading phrase: the one that covers most of the topic and little of any other. A parent is named
+    after its largest subtopics.
+
+    \b
+    Examples:
+      indexer topics why-name 3
+      indexer topics why-name 'ocean waves' --json
+    """
+    with app.collection() as collection:
+        found = collection.why_name(topic)
+    show_result(serialize.why_name(found), facts(_about_name(found)), as_json=as_json)
+
+
 @topics.command()
 @click.argument("topic", shell_complete=completion.topics)
 @json_option
@@ -148,7 +170,9 @@ def history(app: App, topic: str, as_json: bool) -> None:
 @topics.command()
 @click.argument("topic", shell_complete=completion.topics)
 @click.argument("label", required=False)
-@click.option("--mined", is_flag=True, help="Restore the mined name: the leading phrase.")
+@click.option(
+    "--mined", is_flag=True, help="Restore the mined name: the leading phrase. No language model replaces it."
+)
 @json_option
 @pass_app
 def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) -> None:
@@ -329,6 +353,30 @@ def _about_topic(details: TopicDetails) -> Iterator[tuple[str, str]]:
         yield "subtopic", clean(f"{below.id} '{below.label}', {count(below.size, 'document')}")
     for other in details.others:
         yield "became too", clean(f"{other.id} '{other.label}'")
+
+
+ORIGINS = {"user": "a user", "vocabulary": "the vocabulary: it is a term", "model": "a language model"}
+
+
+def _about_name(found: WhyName) -> Iterator[tuple[str, str]]:
+    """Format where a name comes from, and the last request to a language model."""
+    yield "topic", f"{bold(clean(found.topic.label))}  ({found.topic.id})"
+    mined = "its largest subtopics" if found.subtopics else "its leading phrase"
+    yield "named by", ORIGINS.get(found.origin, mined)
+    if found.origin != "mined":
+        yield "mined name", clean(found.mined)
+    if found.subtopics:
+        yield "subtopics", clean(SEPARATOR.join(below.label for below in found.subtopics))
+    yield "phrases", clean(SEPARATOR.join(found.topic.phrases))
+    if naming := found.naming:
+        yield "model", clean(f"{naming.model}, {moment(naming.at)}")
+        yield "was shown", clean(json.dumps(naming.shown, ensure_ascii=False))
+        yield "said", clean(naming.said) or dim("nothing")
+        refused = f"refused: {naming.refused}" if naming.refused else "accepted"
+        yield (
+            "verdict",
+            clean(refused if naming.refused or found.origin == "model" else f"{refused}, not used any more"),
+        )
 
 
 def _representatives(details: TopicDetails) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from indexer.search.trends import Trends
     from indexer.topics.explain import Why
     from indexer.topics.history import TopicDetails, TopicEvent, TopicHistory
+    from indexer.topics.naming import WhyName
 
 Labels = Mapping[str, str]  # topic id ► label
 Reasons = Mapping[str, "Sequence[Reason]"]  # by document
@@ -197,6 +198,27 @@ def topic_details(of: TopicDetails) -> dict[str, Any]:
             for s in of.significant_keyphrases
         ],
         "history": [event(one) for one in of.history.events],
+    }
+
+
+def why_name(of: WhyName) -> dict[str, Any]:
+    """Where the name of a topic comes from; `naming` is null where no language model was asked."""
+    naming = of.naming
+    return {
+        "id": of.topic.id,
+        "label": of.topic.label,
+        "origin": of.origin,
+        "mined": of.mined,
+        "phrases": list(of.topic.phrases),
+        "naming": naming
+        and {
+            "model": naming.model,
+            "at": naming.at,
+            "shown": dict(naming.shown),
+            "said": naming.said,
+            "name": naming.name,
+            "refused": naming.refused,
+        },
     }
 
 

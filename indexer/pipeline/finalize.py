@@ -397,7 +397,9 @@ class Finisher:
         if self.ledger == self.collection:
             return fresh | known
         given = {id_: known[id_].label for id_ in fresh.keys() & known.keys() if known[id_].label_locked}
-        return known | fresh | {id_: replace(fresh[id_], label=given[id_], label_locked=True) for id_ in given}
+        return (
+            known | fresh | {id_: replace(fresh[id_], label=given[id_], label_locked=True) for id_ in given}
+        )
 
 
 def _below(parents: Mapping[str, str], id_: str) -> set[str]:

@@ -230,6 +230,12 @@ def topic(
     return {**growing, **serialize.topic_details(details), "neighbours": neighbours}
 
 
+@router.get("/topics/{id}/name", response_model=schemas.WhyName)
+def why_name(served: Shared, reader: Reader, name: TopicPath) -> dict[str, Any]:
+    """Explain why a topic has its name; what a language model was shown of it, and said."""
+    return serialize.why_name(served.collection.why_name(name))
+
+
 @router.get("/topics/{id}/history", response_model=schemas.TopicHistory)
 def topic_history(served: Shared, reader: Reader, name: TopicPath) -> dict[str, Any]:
     """Tell what became of a topic through all fits; also of a retired one, by its id."""

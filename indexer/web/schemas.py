@@ -257,6 +257,26 @@ class TopicDetails(GrowingTopic):
     neighbours: list[NearTopic]
 
 
+class Naming(BaseModel):
+    model: str
+    at: datetime
+    shown: dict[str, Any] = Field(description="The data of the request: phrases, documents, other topics.")
+    said: str
+    name: str
+    refused: str = Field(description="Why the topic does not have this name; empty when it was accepted.")
+
+
+class WhyName(BaseModel):
+    id: str
+    label: str
+    origin: Literal["user", "vocabulary", "model", "mined"]
+    mined: str = Field(description="The name without a user and a language model.")
+    phrases: list[str]
+    naming: Naming | None = Field(
+        description="Of the last request to a language model; null where none was asked."
+    )
+
+
 class TopicHistory(BaseModel):
     id: str
     label: str

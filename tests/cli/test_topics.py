@@ -9,6 +9,11 @@ import re
 import shutil
 
 import pytest
+from fake_model import fake_model, saying
+
+NO_MODEL = """Error: INDEXER_NAMING_URL is set, but INDEXER_NAMING_MODEL is empty.
+Name the model that is to name topics, or unset INDEXER_NAMING_URL.
+"""
 
 
 @pytest.fixture
@@ -101,6 +106,49 @@ def test_a_name_is_taken_back(run, own):
     result = run("topics", "rename", topic["id"], "--mined", home=own)
     assert result.stdout == f"{topic['id']} is now '{topic['label']}' (was 'By hand')\n"
     assert "Give either a LABEL" in run("topics", "rename", topic["id"], home=own).stderr
+
+
+def test_why_name_of_a_mined_name_and_of_one_that_a_user_gave(run, own):
+    topic = as_json(run("topics", "--json", home=own))[0]
+    found = as_json(run("topics", "why-name", topic["id"], "--json", home=own))
+    assert (found["origin"], found["label"], found["mined"]) == ("mined", topic["label"], topic["label"])
+    assert (found["naming"], found["phrases"]) == (None, topic["phrases"])
+    run("topics", "rename", topic["id"], "By hand", home=own)
+    printed = run("topics", "why-name", "by hand", home=own).stdout
+    assert re.search(r"named by +a user\nmined name +" + re.escape(topic["label"]), printed)
+    assert "model" not in printed
+
+
+def test_why_name_of_a_name_by_a_language_model(run, own, monkeypatch):
+    names = iter(["Robot <b>arms</b>", "Ocean\u202ewaves"])
+    with fake_model() as fake:
+        fake.says = lambda shown: saying(next(names, shown["phrases"][1].upper()))
+        monkeypatch.setenv("INDEXER_NAMING_URL", fake.url)
+        refused = run("topics", "refit", home=own)
+        assert (refused.exit_code, refused.stderr) == (2, NO_MODEL)
+        monkeypatch.setenv("INDEXER_NAMING_MODEL", "small")
+        monkeypatch.setenv("INDEXER_NAMING_KEY", "sk-very-secret")
+        assert run("topics", "refit", "--topics", "clusters:3", home=own).exit_code == 0
+        for command in (("status",), ("doctor",), ("status", "--json")):
+            result = run(*command, home=own)
+            assert "sk-very-secret" not in result.stdout + result.stderr
+    found = [as_json(run("topics", "why-name", topic["id"], "--json", home=own))
+             for topic in as_json(run("topics", "--json", home=own))]  # fmt: skip
+    assert len(found) == len(fake.requests) == 3
+    refusals = sorted(one["naming"]["refused"] for one in found)
+    assert refusals[-2:] == ["it has characters that no name needs"] * 2
+    named = next(one for one in found if one["origin"] == "model")
+    assert named["label"] == named["naming"]["name"] == named["phrases"][1].upper()
+    printed = run("topics", "why-name", named["id"], home=own).stdout
+    assert re.search(r"named by +a language model", printed)
+    assert re.search(r"verdict +accepted\n", printed)
+    hostile = next(one for one in found if "202e" in ascii(one["naming"]["said"]))
+    printed = run("topics", "why-name", hostile["id"], home=own).stdout
+    assert re.search(r"verdict +refused: it has characters that no name needs\n", printed)
+    assert "\u202e" not in printed
+    result = run("topics", "rename", named["id"], "--mined", home=own)
+    assert result.stdout == f"{named['id']} is now '{named['mined']}' (was '{named['label']}')\n"
+    assert "a user has restored the mined name" in run("topics", "why-name", named["id"], home=own).stdout
 
 
 def test_a_tree_is_printed_and_its_parents_are_named_and_moved_to(run, own, tmp_path):

@@ -17,7 +17,6 @@ from indexer.text import Preparer
 from indexer.topics.language_model import LanguageModel
 from indexer.topics.models.registry import TopicRequest
 
-
 NAMES = {
     "small": {
         "solar": "Weather of the solar wind",
@@ -56,6 +55,7 @@ def retrain(collection: Collection, model: str = "small") -> None:
     generations = LocalGenerations(collection.settings.collection_folder)
     with closing(NextGeneration(generations, collection.catalog, "main", run, options)) as following:
         following.take_over(following.build(TopicRequest(number=3)))
+    collection.catalog.finish_run(run, "finished", {"verdict": "swapped"})
 
 
 def labels(collection: Collection) -> dict[str, str]:

@@ -12,6 +12,7 @@ from lxml import html
 from web_client import HERE, serving
 from web_pages import HTML, cells, finish, one, seen, send, text
 
+from indexer.catalog import Catalog, Naming
 from indexer.catalog.entries import LineageEntry, TopicEntry
 from indexer.web.report import report
 
@@ -204,6 +205,25 @@ def test_a_name_given_by_hand_is_taken_back(client):
     tree = seen(client, path)
     assert text(one(tree, "//h1")) == before
     assert "label set by a user" not in text(one(tree, "//p[@class='lead']"))
+
+
+def test_what_a_language_model_said_of_a_topic_is_shown_as_text(client, own):
+    path = seen(client, "/topics").xpath("//figure//a/@href")[0]
+    id_, label = path.rpartition("/")[2], text(one(seen(client, path), "//h1"))
+    assert client.get(f"/api/topics/{id_}/name").json()["origin"] == "mined"
+    shown = {"phrases": ["<script>alert(1)</script>", "\u202etext"], "other_topics": ["{{ 7 * 7 }}"]}
+    with Catalog.open(f"sqlite:///{own}/catalog.sqlite") as catalog:
+        catalog.save_naming(
+            "main", Naming(id_, label, "<i>small</i>", shown, f'{{"name": "{label}"}}', label)
+        )
+    tree = seen(client, path)
+    assert "label by a language model" in text(one(tree, "//p[@class='lead']"))
+    assert tree.xpath("//section[@aria-labelledby='model']//*[self::script or self::i]") == []
+    assert "<script>alert(1)</script>" in text(one(tree, "//pre"))
+    assert "\u202e" not in text(one(tree, "//pre"))
+    assert len(tree.xpath("//form[contains(@action, 'unname')]")) == 1
+    found = client.get(f"/api/topics/{id_}/name").json()
+    assert (found["origin"], found["naming"]["shown"], found["naming"]["refused"]) == ("model", shown, "")
 
 
 def test_topics_are_merged_by_a_form(client):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
@@ -154,6 +155,7 @@ def _shown(
     """
     collection = served.collection
     details = collection.topic(id, documents=DOCUMENTS)
+    why = collection.why_name(id)
     tree = collection.topic_tree()
     topics = tree.by_id
     drawn, top = _over_time(served, id)
@@ -161,6 +163,8 @@ def _shown(
         request, served, reader, "topic.html", code=code,
         topic=details.topic,
         details=details,
+        why_name=why,
+        shown=json.dumps(why.naming.shown, ensure_ascii=False, indent=1) if why.naming else "",
         near=collection.near_topics(id, limit=NEAR),
         events=list(describe_event(details.history)),
         bars=drawn,
