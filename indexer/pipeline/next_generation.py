@@ -38,6 +38,7 @@ from indexer.topics.fits import NamedFit, live_fit, saved_fit
 from indexer.topics.levels import Levels
 from indexer.topics.lineage import relatives
 from indexer.topics.models.registry import TopicRequest
+from indexer.topics.naming import without_withdrawn
 
 CHUNK = 256  # documents copied at once
 SAMPLE = 3_000  # documents by which the live topics are carried over into the new space
@@ -198,13 +199,14 @@ def bring_up(
 
 
 def carry_over_labels(catalog: Catalog, collection: str, engine: Engine) -> None:
-    """Give the topics of another generation the names that users gave since it was live."""
+    """Give the topics of another generation the names that users gave since it was live, or restored."""
     given = {t.id: t.label for t in catalog.topics(collection, state=None) if t.label_locked}
     topics = engine.topics()
     renamed = [
         replace(topic, label=given[topic.id], label_locked=True) if topic.id in given else topic
         for topic in topics
     ]
+    renamed = without_withdrawn(renamed, catalog.namings(collection))
     if [(t.id, t.label) for t in renamed] != [(t.id, t.label) for t in topics]:
         engine.write_topics(renamed)
 

@@ -196,6 +196,16 @@ def gave(naming: Naming, topic: Topic) -> bool:
     )
 
 
+def without_withdrawn(topics: Sequence[Topic], namings: Sequence[Naming]) -> list[Topic]:
+    """The topics with their mined names where a user has restored them since."""
+    tree = TopicTree(topics)
+    for naming in namings:
+        topic = tree.by_id.get(naming.topic)
+        if topic and naming.refused == WITHDRAWN and naming.name == topic.label and not topic.label_locked:
+            tree = TopicTree(renamed(tree, topic.id, None, by_model(tree, namings)))
+    return list(tree.topics)
+
+
 def by_model(tree: TopicTree, namings: Iterable[Naming]) -> set[str]:
     """The ids of the topics that have their names from a model."""
     return {n.topic for n in namings if n.topic in tree.by_id and gave(n, tree.by_id[n.topic])}

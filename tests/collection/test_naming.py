@@ -11,6 +11,7 @@ from fake_model import FakeModel, answer, completion, fake_model, saying
 from hash_encoder import HashEncoder
 from small_reports import SUBJECTS, made, opened, write
 
+from indexer.catalog.vocabulary import Term
 from indexer.collection import Collection
 from indexer.pipeline import naming
 from indexer.text import Preparer
@@ -280,3 +281,36 @@ def test_the_key_is_sent_and_nowhere_else(reports, fake, tmp_path, capsys):
     assert KEY not in capsys.readouterr().err
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def test_a_parent_is_named_by_its_subtopics_phrases_and_keeps_that_name(reports, fake, tmp_path):
+    fake.says = lambda shown: saying("Nature and its laws" if "subtopics" in shown else name_of(shown))
+    reports.index([write(tmp_path / "a.jsonl", made(30))], topics=3, levels="2,3")
+    (parent,) = reports.topic_tree().parents
+    below = reports.topic_tree().subtopics(parent.id)
+    assert parent.label == "Nature and its laws"
+    shown = next(shown for shown in fake.shown if "subtopics" in shown)
+    assert [phrases[0] for phrases in shown["subtopics"]] == [topic.phrases[0] for topic in below]
+    assert "documents" not in shown
+    assert not any(
+        name in json.dumps(fake.shown) for name in NAMES.values()
+    )  # what it said is never shown to it
+    reports.rename_topic(below[0].id, "Renamed")
+    assert reports.topic_tree().by_id[parent.id].label == "Nature and its laws"
+    assert reports.why_name(parent.id).origin == "model"
+    restored = reports.unname_topic(parent.id)
+    assert restored.label == f"Renamed · {below[1].label}"
+    fake.requests.clear()
+    reports.rename_topic(parent.id, "By a user")
+    reports.index([], refit=True)
+    assert reports.topic_tree().by_id[parent.id].label == "By a user"
+    assert fake.requests == []
+
+
+def test_terms_of_the_vocabulary_are_not_named(reports, fake, tmp_path):
+    reports.add_terms([Term("law", "Taxes", ("tax law", "income tax", "tax court", "tax bill"))])
+    index(reports, tmp_path)
+    assert "Taxes" in labels(reports)
+    assert reports.why_name("taxes").origin == "vocabulary"
+    assert not [shown for shown in fake.shown if "tax" in " ".join(shown["phrases"])]
+    assert all("Taxes" in shown["other_topics"] for shown in fake.shown)

@@ -86,8 +86,14 @@ def test_names_are_those_of_the_live_generation_after_a_retrain_and_a_rollback(t
         assert {changed.why_name(id_).naming.model for id_ in before} == {"large"}
         assert {topic.id: topic.label for topic in changed.catalog.topics("main")} == labels(changed)
         assert origins(changed) == {"model"}
+        sea = changed.topic_id(NAMES["large"]["sea"])
         changed.rollback()
     with opened(tmp_path, fake, encoder=HashEncoder()) as back:
         assert labels(back) == before
         assert {topic.id: topic.label for topic in back.catalog.topics("main")} == before
         assert {back.why_name(id_).naming.model for id_ in before} == {"small"}
+        back.unname_topic(sea)
+        back.rollback(2)
+        back.rollback(1)
+        assert back.topic_tree().by_id[sea].label == back.why_name(sea).mined
+        assert labels(back) == before | {sea: back.why_name(sea).mined}
