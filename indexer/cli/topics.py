@@ -171,14 +171,14 @@ def history(app: App, topic: str, as_json: bool) -> None:
 @click.argument("topic", shell_complete=completion.topics)
 @click.argument("label", required=False)
 @click.option(
-    "--mined", is_flag=True, help="Restore the mined name: the leading phrase. No language model replaces it."
+    "--mined", is_flag=True, help="Restore the mined name: the leading phrase."
 )
 @json_option
 @pass_app
 def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) -> None:
     """Give TOPIC the name LABEL, or restore its mined name.
 
-    The id stays, and a refit keeps the name.
+    The id stays, and a refit keeps the name. No language model replaces a name that was given or restored.
 
     \b
     Examples:

@@ -69,24 +69,22 @@ class TopicNamer:
 
     def names(self) -> dict[str, str]:
         """Topic or parent ► its name by a model; those that keep their mined names are missing."""
-        earlier: dict[tuple[str, str], list[Naming]] = {}
-        for naming in self._catalog.namings(self._collection):
-            earlier.setdefault((naming.topic, naming.mined), []).append(naming)
+        namings = self._catalog.namings(self._collection)
+        withdrawn = {naming.topic for naming in namings if naming.refused == WITHDRAWN}
         topics = [
             topic
             for topic in (*self._tree.leaves, *self._tree.parents)
-            if topic.phrases and not topic.label_locked
+            if topic.phrases and not topic.label_locked and topic.id not in withdrawn
         ]
         for topic in topics:
-            found = self._naming(topic, earlier.get((topic.id, topic.label), []))
+            earlier = [n for n in namings if (n.topic, n.mined) == (topic.id, topic.label)]
+            found = self._naming(topic, earlier)
             if found and not flaw(found.name, self._others(topic)):
                 self._names[topic.id] = found.name
         return self._names
 
     def _naming(self, topic: Topic, earlier: Sequence[Naming]) -> Naming | None:
         """The answer that gives a topic its name, from the model of the settings if there is one."""
-        if any(naming.refused == WITHDRAWN for naming in earlier):
-            return None
         answers = [n for n in earlier if n.said and (self._model is None or n.model == self._model.model)]
         if self._model and not answers and self._may_ask():
             answers = [self._ask(self._model, topic)]
