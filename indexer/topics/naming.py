@@ -31,7 +31,7 @@ INSTRUCTIONS = (
 MAX_WORDS = 6
 MAX_CHARACTERS = 80
 DOCUMENTS = 3  # typical ones that are shown
-TITLE, PASSAGE = 120, 240  # characters of each
+NAME, PASSAGE = 120, 240  # characters of a title, phrase or name, and of a text
 SUBTOPICS = 12  # the largest ones that are shown of a parent
 SUBTOPIC_PHRASES = 3  # of each
 SIBLINGS = 12  # other topics whose names are shown: the nearest ones
@@ -55,14 +55,18 @@ def shown(topic: Topic, tree: TopicTree, documents: Iterable[Document]) -> dict[
     """
     subtopics = sorted(tree.subtopics(topic.id), key=lambda below: (-below.size, below.id))
     found: dict[str, Any] = {
-        "phrases": list(topic.phrases),
+        "phrases": _names(topic.phrases),
         "documents": [
-            {"title": shortened(d.title, TITLE), "passage": shortened(d.text, PASSAGE)} for d in documents
+            {"title": shortened(d.title, NAME), "passage": shortened(d.text, PASSAGE)} for d in documents
         ],
-        "subtopics": [list(below.phrases[:SUBTOPIC_PHRASES]) for below in subtopics[:SUBTOPICS]],
-        "other_topics": [other.label for other in _nearest(topic, rivals(topic, tree))],
+        "subtopics": [_names(below.phrases[:SUBTOPIC_PHRASES]) for below in subtopics[:SUBTOPICS]],
+        "other_topics": _names(other.label for other in _nearest(topic, rivals(topic, tree))),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _names(texts: Iterable[str]) -> list[str]:
+    return [shortened(text, NAME) for text in texts]
 
 
 def message(shown: Mapping[str, Any]) -> str:
