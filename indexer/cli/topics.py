@@ -170,9 +170,7 @@ def history(app: App, topic: str, as_json: bool) -> None:
 @topics.command()
 @click.argument("topic", shell_complete=completion.topics)
 @click.argument("label", required=False)
-@click.option(
-    "--mined", is_flag=True, help="Restore the mined name: the leading phrase."
-)
+@click.option("--mined", is_flag=True, help="Restore the mined name: the leading phrase.")
 @json_option
 @pass_app
 def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) -> None:

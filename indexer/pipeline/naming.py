@@ -104,7 +104,7 @@ class TopicNamer:
         except NoAnswer as error:
             self._failures += 1
             naming = replace(naming, refused=str(error))
-            logger.warning("topic_not_named", topic=topic.id, reason=str(error), asks_on=self._may_ask())
+            logger.warning("topic_not_named", topic=topic.id, reason=str(error), stopped=not self._may_ask())
         else:
             self._failures = 0
             name = name_in(said)

@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from fake_model import fake_model, saying
 from services.ports import wait_until
 from small_parts import PlainPreparer, WideHashEncoder
 from workers_site import FRAGILE, PATIENCE, TESTS, articles, written
@@ -366,6 +367,21 @@ def test_a_maintaining_worker_feeds_and_finishes_a_run_that_nobody_waits_for(col
     )
     assert collection.catalog.count("main")["done"] == 40
     assert len(collection.topics()) == 3
+
+
+@pytest.mark.slow
+def test_a_maintaining_worker_has_topics_named_by_the_model_of_its_settings(collection, source, tray):
+    collection.index([source], topics=3, wait=False)
+    with fake_model() as fake:
+        fake.says = lambda shown: saying(shown["phrases"][1].upper())
+        named = {"naming_url": fake.url, "naming_model": "small"}
+        with closing(Resources(collection.settings.model_copy(update=named), "maintain")) as resources:
+            work(resources, tray)
+            maintenance.maintain(resources, tray)
+            work(resources, tray)
+            maintenance.maintain(resources, tray)
+    assert len(fake.requests) == 3
+    assert "model" in {collection.why_name(topic.id).origin for topic in collection.topics()}
 
 
 def test_a_run_without_workers_ends_one_that_no_worker_ever_took(collection, source, tray):
