@@ -396,14 +396,19 @@ class Finisher:
         fresh = {topic.id: _entry(topic, None, self.run) for topic in self.engine.topics()}
         if self.ledger == self.collection:
             return fresh | known
-        given = {id_: known[id_].label for id_ in fresh.keys() & known.keys() if known[id_].label_locked}
-        return (
-            known | fresh | {id_: replace(fresh[id_], label=given[id_], label_locked=True) for id_ in given}
-        )
+        return known | {id_: _as_given(topic, known.get(id_)) for id_, topic in fresh.items()}
 
 
 def _below(parents: Mapping[str, str], id_: str) -> set[str]:
     return {topic for topic, parent in parents.items() if parent == id_}
+
+
+def _as_given(topic: TopicEntry, known: TopicEntry | None) -> TopicEntry:
+    """A topic of a generation that is not live, with the name that a user gave in the live one, if there is one."""
+    if known is None:
+        return topic
+    label = known.label if known.label_locked else topic.label
+    return replace(topic, label=label, label_locked=known.label_locked)
 
 
 def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], run: str) -> list[TopicEntry]:

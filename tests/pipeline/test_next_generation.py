@@ -83,6 +83,19 @@ def test_topics_and_names_survive_another_encoder(collection):
         assert changed.search("solar wind", mode="words").hits
 
 
+def test_a_continued_topic_has_the_names_and_phrases_of_the_new_fit(collection):
+    before = {topic.id: (topic.label, topic.phrases) for topic in collection.topics()}
+    with closing(succession(collection)) as following:
+        named = following.build(TopicRequest(number=3))
+        with closing(generations(collection).open(following.number)) as engine:
+            built = {topic.id: (topic.label, topic.phrases) for topic in engine.topics()}
+        following.take_over(named)
+    with again(collection) as changed:
+        assert {topic.id: (topic.label, topic.phrases) for topic in changed.topics()} == built
+    assert built != before
+    assert built.keys() == before.keys()
+
+
 @pytest.mark.slow
 def test_who_has_it_open_goes_on_with_the_other_encoder(collection, monkeypatch, tmp_path):
     monkeypatch.setattr("indexer.collection.base.POLL_INTERVAL_S", 0.0)
