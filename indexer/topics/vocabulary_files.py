@@ -98,7 +98,7 @@ def _read_skos(path: Path) -> list[Term]:
         graph.parse(path, format=SKOS[path.suffix.lower()])
     except Exception as error:  # each of its parsers has its own errors
         raise InputError(f"{path}: not SKOS: {' '.join(str(error).split())[:200]}") from error
-    concepts = sorted(graph.subjects(RDF.type, URIRef(f"{NAMESPACE}Concept"), unique=True))
+    concepts = sorted(graph.subjects(RDF.type, URIRef(f"{NAMESPACE}Concept"), unique=True), key=str)
     current = [c for c in concepts if (c, URIRef(DEPRECATED), Literal(True)) not in graph]
     if not current:
         raise InputError(f"{path}: there is no concept in it.")
@@ -117,7 +117,7 @@ def _read_skos(path: Path) -> list[Term]:
     def above(concept: Any) -> str:
         broader = {*graph.objects(concept, URIRef(f"{NAMESPACE}broader"))}
         broader |= {*graph.subjects(URIRef(f"{NAMESPACE}narrower"), concept)}
-        return str(min(broader & there, default=""))
+        return str(min(broader & there, default="", key=str))
 
     rows = [
         {
