@@ -19,7 +19,7 @@ class InOrder:
     def assign(self, vectors, document):
         return SimpleNamespace(topic=np.arange(len(vectors)))
 
-    def own_topic(self, vector):
+    def own_topic(self, vector, allowed):
         return None
 
 
