@@ -24,7 +24,7 @@ from indexer.engines.base import Engine, Filter
 from indexer.engines.elastic import ElasticEngine
 from indexer.engines.elastic.cluster import connect
 from indexer.engines.local import LocalEngine
-from indexer.pipeline.finalize import phrase_row
+from indexer.pipeline.phrase_rows import phrase_row
 from indexer.records import MinedDocument
 from indexer.search.results import Mode, SearchResults
 from indexer.search.search import search

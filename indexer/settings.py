@@ -195,6 +195,11 @@ class Settings(BaseSettings):
         "spaCy pipeline that finds candidate phrases: `auto`, a name or a folder.",
         "be 'auto', or name a spaCy pipeline",
     )
+    births: Annotated[str, _matching("show|make")] = _setting(
+        "show",
+        "Subjects of new documents that have no topic: `show` them, or `make` topics of them after each run.",
+        "be show or make",
+    )
     keyphrases: int = _setting(
         10, "Keyphrases kept for each document.", "be a whole number from 0 to 1000", ge=0, le=1000
     )

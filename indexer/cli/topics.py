@@ -16,6 +16,7 @@ from indexer.cli.corrections import correct, corrections
 from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
+from indexer.cli.rising import rising
 from indexer.cli.vocabulary import vocabulary
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
@@ -262,6 +263,7 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
 topics.add_command(vocabulary)
 topics.add_command(correct)
 topics.add_command(corrections)
+topics.add_command(rising)
 
 
 @topics.command()

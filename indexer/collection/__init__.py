@@ -47,6 +47,12 @@ class Collection(CorrectionMethods, SavedSearchMethods, StatusMethods):
     """One collection of documents. Its parts are in the modules of this package; here are retrain and rollback."""
 
     def _after_run(self, report: RunReport) -> None:
+        if report.mined and not report.left_to_workers and (found := self.rising()):
+            made = self.settings.births == "make"
+            names = ", ".join(topic.label for topic in (self.add_rising() if made else found))
+            report.notes.append(
+                f"New topics: {names}" if made else f"Rising: {names}. See: indexer topics rising"
+            )
         if any(self.catalog.saved_searches(self.name)):
             checked = self.check_saved_searches()
             report.notes += [

@@ -1,4 +1,4 @@
-"""Methods that change topics: rename, take a name back, merge, move."""
+"""Methods that change topics: rename, take a name back, merge, move, add what is rising."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from indexer.catalog import Naming
 from indexer.collection.base import on_live_generation
 from indexer.collection.queries import QueryMethods
-from indexer.errors import QueryError
+from indexer.errors import NotFound, QueryError
+from indexer.pipeline.births import Rising, proposals
 from indexer.pipeline.next_generation import complete_switch
 from indexer.pipeline.shaping import Shaper
 from indexer.protocols import Progress, no_progress
@@ -151,6 +152,34 @@ class TopicMethods(QueryMethods):
         self._shape("move", {"topic": id_, "parent": above}, progress,
                     lambda shaper: shaper.place({id_: above}, {}))  # fmt: skip
         return self.topic_tree().by_id[id_]
+
+    def rising(self) -> list[Rising]:
+        """Subjects of documents that came since the topics were fitted, and that have no topic, the largest first."""
+        return proposals(self.catalog, self.name)
+
+    @on_live_generation
+    def add_rising(self, numbers: Sequence[int] = (), *, progress: Progress = no_progress) -> list[Topic]:
+        """Make topics of rising subjects; the other topics keep their ids and names.
+
+        Args:
+            numbers: Which of them, from 1, in the order of `rising`; empty: all.
+
+        Raises:
+            NotFound: There is none with this number.
+        """
+        found = self.rising()
+        if unknown := [number for number in numbers if not 1 <= number <= len(found)]:
+            raise NotFound(
+                f"There is no rising topic {unknown[0]}; {len(found)} are known.",
+                command="indexer topics rising",
+            )
+        chosen = [found[number - 1] for number in sorted(set(numbers))] or found
+        if not chosen:
+            return []
+        before = {topic.id for topic in self.topics()}
+        self._shape("birth", {"labels": [one.label for one in chosen]}, progress,
+                    lambda shaper: shaper.bear(chosen))  # fmt: skip
+        return [topic for topic in self.topics() if topic.id not in before]
 
     def _shape(
         self, kind: str, options: Mapping[str, Any], progress: Progress, act: Callable[[Shaper], T]

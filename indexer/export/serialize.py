@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from indexer.catalog.corrections import Correction
     from indexer.catalog.vocabulary import Term
     from indexer.engines.base import Fragment
+    from indexer.pipeline.births import Rising
     from indexer.records import (
         Document,
         Keyphrase,
@@ -88,6 +89,11 @@ def topic(of: Topic) -> dict[str, Any]:
 def term(of: Term, sizes: Mapping[str, int]) -> dict[str, Any]:
     """A term of the vocabulary, with the number of documents of its topic."""
     return {**asdict(of), "synonyms": list(of.synonyms), "documents": sizes.get(of.topic, 0)}
+
+
+def rising(of: Rising) -> dict[str, Any]:
+    """A subject of new documents without a topic."""
+    return {"label": of.label, "documents": list(of.documents), "phrases": list(of.phrases)}
 
 
 def correction(of: Correction) -> dict[str, Any]:

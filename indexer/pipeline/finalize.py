@@ -6,7 +6,6 @@ chunks, phrases as a stream. After a kill at any point, the next run does the un
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -19,9 +18,10 @@ from indexer.catalog.entries import TopicEntry, topic_number
 from indexer.common import Floats, batches, unit
 from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.keyphrases.absent import AbsentFinder, vocabulary_of
-from indexer.pipeline import drift_check
+from indexer.pipeline import births, drift_check
 from indexer.pipeline.assign import Assigner
 from indexer.pipeline.naming import TopicNamer
+from indexer.pipeline.phrase_rows import VECTORS_PER_PHRASE, is_kept, phrase_count, phrase_row
 from indexer.pipeline.steps import MiningOptions
 from indexer.pipeline.topic_fit import CHUNK, MinedRows, TopicFitter, mined_documents, sample_ids
 from indexer.pipeline.write_behind import WriteBehind
@@ -29,12 +29,11 @@ from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Topic
 from indexer.topics.fits import NamedFit, live_fit
 from indexer.topics.hierarchy import TopicTree, with_names, with_parents
-from indexer.topics.labels import LabelMaker, PhraseCount, label_of
+from indexer.topics.labels import LabelMaker, label_of
 from indexer.topics.levels import Levels
 from indexer.topics.models.registry import TopicRequest
 
 PHRASE_CHUNK = 1_000  # phrase rows written at once
-VECTORS_PER_PHRASE = 64  # a phrase's vector is the mean of at most so many mentions
 MOST = 0.25  # of the documents: when more are finished, all phrases are written, which are then read faster
 MAX_TOPICS = 1_000  # facet values read when topics are counted
 
@@ -142,6 +141,7 @@ class Finisher:
         if not new:
             with timed("drift"):
                 drift_check.keep_up(self.engine, self.catalog, self.collection)
+                births.keep_up(self.engine, self.catalog, self.collection)
         return new
 
     def _fit_again(self, live: NamedFit | None, request: TopicRequest) -> NamedFit | None:
@@ -299,7 +299,7 @@ class Finisher:
                 else:
                     gone.append(row.phrase_id)
                 if maker and row.topics:
-                    maker.add(_count(mentions, row))
+                    maker.add(phrase_count(mentions, row))
                 if len(rows) >= PHRASE_CHUNK or len(gone) >= PHRASE_CHUNK:
                     self.catalog.check_locks()
                     later(partial(self._replace_phrases, rows[:], gone[:]))
@@ -415,41 +415,6 @@ def topic_entries(catalog: Catalog, collection: str, topics: Sequence[Topic], ru
     """Topics of an engine as entries for the catalog; those that are new to it were born in `run`."""
     known = {topic.id: topic for topic in catalog.topics(collection, state=None)}
     return [_entry(topic, known.get(topic.id), run) for topic in topics]
-
-
-def phrase_row(mentions: Sequence[MentionRow]) -> PhraseRow:
-    """Consolidate the mention rows of one phrase. It depends on these alone, so it can be done again."""
-    surfaces = Counter(row.surface for row in mentions)
-    topics = Counter(row.topic for row in mentions if row.topic)
-    vectors = [row.vector for row in mentions if len(row.vector)]
-    return PhraseRow(
-        phrase_id=mentions[0].phrase_id,
-        phrase=mentions[0].phrase,
-        surfaces=tuple(s for s, _ in sorted(surfaces.items(), key=_by_count)),
-        documents=len(mentions),
-        topics=tuple(t for t, _ in sorted(topics.items(), key=_by_count)),
-        vector=unit(np.mean(vectors, axis=0)),
-    )
-
-
-def is_kept(row: PhraseRow, mentions: Sequence[MentionRow]) -> bool:
-    """Whether a phrase has a row: several documents have it, or it is a keyphrase of one."""
-    return row.documents >= 2 or any(mention.keyphrase for mention in mentions)
-
-
-def _count(mentions: Sequence[MentionRow], row: PhraseRow) -> PhraseCount:
-    """Count a phrase for the labels: the same sentence in many documents (a thread's title, a signature) counts once."""
-    distinct = {"".join(filter(str.isalnum, m.sentence.casefold())): m for m in reversed(mentions)}.values()
-    return PhraseCount(
-        row.phrase,
-        Counter(m.surface for m in distinct),
-        Counter(m.topic for m in distinct if m.topic),
-        row.vector,
-    )
-
-
-def _by_count(item: tuple[str, int]) -> tuple[int, str]:
-    return -item[1], item[0]
 
 
 def _entry(topic: Topic, known: TopicEntry | None, run: str) -> TopicEntry:

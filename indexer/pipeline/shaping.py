@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from indexer.catalog.entries import LineageEntry
-from indexer.common import batches
+import numpy as np
+
+from indexer.catalog.entries import LineageEntry, topic_id
+from indexer.common import Floats, batches, unit
 from indexer.engines.base import Filter
 from indexer.errors import NotFound
+from indexer.pipeline.births import Rising, since
 from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.topic_fit import CHUNK
 from indexer.topics.fits import NamedFit, live_fit, save_fit
 from indexer.topics.hierarchy import parents_of, placed, tidy
+from indexer.topics.models.base import mapped_unit
 
 
 class Shaper(Finisher):
@@ -88,6 +92,63 @@ class Shaper(Finisher):
         )
         save_fit(self.catalog, self.collection, moved, sample="", documents=0)
         self.install(moved, self._write_topics(moved, {}, rename=False))
+
+    def bear(self, births: Sequence[Rising]) -> int:
+        """Make topics of rising subjects. Documents that came since the topics were fitted may get them.
+
+        Returns:
+            How many documents were looked at.
+        """
+        live = live_fit(self.catalog, self.collection)
+        if live is None:
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        first = self.catalog.next_topic_number(self.collection, len(births))
+        ids = [topic_id(first + at) for at in range(len(births))]
+        directions, centroids = zip(*(self._place_of(one, live) for one in births), strict=True)
+        kept = {*live.ids, *live.parents.values()}
+        named = replace(
+            live,
+            run=self.run,
+            fit=replace(
+                live.fit,
+                mapped=np.concatenate([live.fit.mapped, np.stack(directions)]),
+                centroids=np.concatenate([live.fit.centroids, np.stack(centroids)]),
+            ),
+            ids=(*live.ids, *ids),
+            lineage=(
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in kept),
+                *(LineageEntry(self.run, None, id_, "born") for id_ in ids),
+            ),
+            fitted=since(live),
+        )
+        documents = sorted(self.catalog.ids(self.ledger, state="done", after=since(live)))
+        save_fit(self.catalog, self.collection, named, sample="", documents=len(documents))
+        for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
+            self.catalog.mark(self.ledger, some, state="mined")
+        touched: set[str] = set()
+        self._assign(named, documents, touched)
+        self._consolidate(touched)
+        leading = dict(zip(ids, (one.phrases for one in births), strict=True))
+        self.install(named, self._write_topics(named, leading, rename=False))
+        self._mark_done(documents, named)
+        return len(documents)
+
+    def _place_of(self, birth: Rising, live: NamedFit) -> tuple[Floats, Floats]:
+        """The direction of a subject in the space of the fit, float32 [p], and its centroid, float32 [dims]."""
+        vectors = [
+            stored.vector
+            for some in batches(birth.documents, CHUNK)
+            for stored in self.engine.documents(some, vectors=True)
+            if stored.vector is not None
+        ]
+        if not vectors:
+            raise NotFound(
+                f"The documents of '{birth.label}' are gone.",
+                command="Find out what is rising now: indexer index",
+            )
+        mapped = mapped_unit(np.stack(vectors), live.fit.mean, live.fit.projection)
+        rows = [row for some in batches(birth.documents, CHUNK) for row in self.engine.mentions(some)]
+        return unit(mapped.mean(axis=0)), unit(np.mean([row.vector for row in rows], axis=0))
 
     def _dissolved(
         self, live: NamedFit, gone: Collection[str], moved: Mapping[str, str]

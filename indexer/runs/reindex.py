@@ -19,8 +19,8 @@ from indexer.common import batches
 from indexer.engines.base import Engine
 from indexer.engines.generations import Generations
 from indexer.errors import CatalogError, NotFound
-from indexer.pipeline.finalize import VECTORS_PER_PHRASE, is_kept, phrase_row
 from indexer.pipeline.next_generation import bring_up, building, complete, remove_generation
+from indexer.pipeline.phrase_rows import VECTORS_PER_PHRASE, is_kept, phrase_row
 from indexer.pipeline.topic_fit import CHUNK, mined_documents
 from indexer.protocols import Progress, no_progress
 from indexer.records import MentionRow, MinedDocument, StoredDocument

@@ -204,6 +204,12 @@ def topic_tree(served: Shared, reader: Reader) -> list[dict[str, Any]]:
     return [node(top) for top in tree.roots]
 
 
+@router.get("/topics/rising", response_model=list[schemas.Rising])
+def rising_topics(served: Shared, reader: Reader) -> list[dict[str, Any]]:
+    """List subjects of new documents that have no topic yet, the largest first."""
+    return [serialize.rising(one) for one in served.collection.rising()]
+
+
 @router.get("/map", response_model=schemas.TopicMap)
 def topic_map(served: Shared, reader: Reader) -> dict[str, Any]:
     """Place the topics in a picture: near in meaning, near each other."""

@@ -315,6 +315,12 @@ class WeightedTopic(Topic):
     weight: float
 
 
+class Rising(BaseModel):
+    label: str
+    documents: list[str] = Field(description="Ids.")
+    phrases: list[str] = Field(description="Best first.")
+
+
 class Said(BaseModel):
     """What a user, or a field of the document, says of it and a topic."""
 
