@@ -211,6 +211,21 @@ def test_documents_are_given_to_topics_and_taken_away(run, own):
     assert run("topics", "correct", "1", document, "--not", "--undo", home=own).exit_code == 2
 
 
+def test_what_is_rising_is_listed_and_made_a_topic(run, own, tmp_path):
+    assert run("topics", "rising", home=own).stdout == "nothing is rising\n"
+    missing = run("topics", "rising", "--add", "1", home=own)
+    assert (missing.exit_code, "There is no rising topic 1; 0 are known." in missing.stderr) == (1, True)
+    text = "In bakery {} a sourdough starter needs rye flour, and the oven spring depends on the dough hydration."
+    file = tmp_path / "bread.jsonl"
+    file.write_text("".join(json.dumps({"id": f"b{i}", "text": text.format(i)}) + "\n" for i in range(18)))
+    assert "Rising: " in run("index", str(file), home=own).stderr
+    (row,) = as_json(run("topics", "rising", "--json", home=own))
+    assert sorted(row["documents"]) == sorted(f"b{i}" for i in range(18))
+    assert row["label"] in run("topics", "rising", home=own).stdout
+    assert f"{row['label']}: 18 documents" in run("topics", "rising", "--add", "1", home=own).stdout
+    assert row["label"] in [topic["label"] for topic in as_json(run("topics", "--json", home=own))]
+
+
 def test_a_field_names_the_terms(run, own):
     assert run("topics", "vocabulary", "add", home=own).exit_code == 2
     refused = run("topics", "vocabulary", "add", "--from-field", "colour", home=own)

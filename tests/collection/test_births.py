@@ -7,7 +7,6 @@ from small_reports import made, opened, write
 
 from indexer.errors import NotFound
 
-
 BREAD = (
     "In bakery {} a sourdough starter needs rye flour, and the oven spring depends on the dough hydration."
 )
