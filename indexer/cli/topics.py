@@ -17,6 +17,7 @@ from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
 from indexer.cli.rising import rising
+from indexer.cli.shaping import merge, move, split
 from indexer.cli.vocabulary import vocabulary
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
@@ -197,49 +198,6 @@ def rename(app: App, topic: str, label: str | None, mined: bool, as_json: bool) 
 
 
 @topics.command()
-@click.argument("into", shell_complete=completion.topics)
-@click.argument("others", nargs=-1, required=True, shell_complete=completion.topics)
-@json_option
-@pass_app
-def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
-    """Merge several topics into one.
-
-    INTO keeps its id and name, OTHERS retire, and their ids lead to INTO. Parents are merged like topics: INTO gets all
-    subtopics. This cannot be undone.
-
-    \b
-    Example:
-      indexer topics merge 3 7 12
-    """
-    with working(app) as progress, app.collection() as collection:
-        topic, changed = collection.merge_topics(into, others, progress=progress)
-    text = clean(f"{topic.id} '{topic.label}' has {count(topic.size, 'document')} now, {changed:,} changed")
-    show_result({**serialize.topic(topic), "changed": changed}, text, as_json=as_json)
-
-
-@topics.command()
-@click.argument("topic", shell_complete=completion.topics)
-@click.argument("parent", required=False, shell_complete=completion.topics)
-@json_option
-@pass_app
-def move(app: App, topic: str, parent: str | None, as_json: bool) -> None:
-    """Put TOPIC below PARENT, or at the top without one.
-
-    Later refits keep it there. A parent that has fewer than two topics left dissolves, and its id leads to them.
-
-    \b
-    Examples:
-      indexer topics move 12 40
-      indexer topics move 'ocean waves'
-    """
-    with working(app) as progress, app.collection() as collection:
-        moved = collection.move_topic(topic, parent, progress=progress)
-        above = collection.topic_tree().path(moved.id)[:-1]
-    where = f"below {above[-1].id} '{above[-1].label}'" if above else "at the top"
-    show_result(serialize.topic(moved), clean(f"{moved.id} '{moved.label}' is {where}"), as_json=as_json)
-
-
-@topics.command()
 @topics_option
 @levels_option
 @json_option
@@ -260,10 +218,8 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
     show_report(app, report, as_json=as_json)
 
 
-topics.add_command(vocabulary)
-topics.add_command(correct)
-topics.add_command(corrections)
-topics.add_command(rising)
+for more in (merge, split, move, vocabulary, correct, corrections, rising):
+    topics.add_command(more)
 
 
 @topics.command()

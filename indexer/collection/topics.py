@@ -1,4 +1,4 @@
-"""Methods that change topics: rename, take a name back, merge, move, add what is rising."""
+"""Methods that change topics: rename, take a name back, merge, split, move, add what is rising."""
 
 from __future__ import annotations
 
@@ -127,6 +127,31 @@ class TopicMethods(QueryMethods):
             changed = self._shape("merge", {"into": target, "from": sources}, progress,
                                   lambda shaper: shaper.merge(target, sources))  # fmt: skip
         return self.topic_tree().by_id[target], changed
+
+    @on_live_generation
+    def split_topic(self, name: str, parts: int = 2, *, progress: Progress = no_progress) -> list[Topic]:
+        """Split a topic into parts whose documents are like each other; the largest keeps the id. Later fits keep them.
+
+        Returns:
+            The parts, the largest first.
+
+        Raises:
+            QueryError: The topic is a term or has subtopics, or too few documents that differ.
+        """
+        id_ = self.topic_id(name)
+        tree = self.topic_tree()
+        if tree.by_id[id_].term:
+            raise QueryError(
+                f"'{tree.by_id[id_].label}' is a term of your vocabulary.",
+                hint="Add narrower terms to the file.",
+            )
+        if tree.subtopics(id_):
+            raise QueryError(f"'{tree.by_id[id_].label}' ({id_}) has subtopics already.")
+        before = {topic.id for topic in tree.topics} - {id_}
+        self._shape(
+            "split", {"topic": id_, "parts": parts}, progress, lambda shaper: shaper.split(id_, parts)
+        )
+        return [topic for topic in self.topics() if topic.id not in before]
 
     @on_live_generation
     def move_topic(self, name: str, parent: str | None = None, *, progress: Progress = no_progress) -> Topic:

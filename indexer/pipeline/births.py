@@ -75,10 +75,12 @@ def _find(engine: Engine, catalog: Catalog, collection: str, live: NamedFit) -> 
     ids, vectors = _vectors(engine, new, born)
     if not there or not ids:
         return
-    middle = old_vectors.mean(axis=0)  # not in the space of the fit, which lacks the directions of new subjects
+    middle = old_vectors.mean(
+        axis=0
+    )  # not in the space of the fit, which lacks the directions of new subjects
     for rows in rising(unit(old_vectors - middle), unit(vectors - middle)):
         documents = tuple(ids[at] for at in rows)
-        if phrases := _leading(engine, live, documents):
+        if phrases := leading_phrases(engine, live, documents):
             yield Rising(documents, phrases)
 
 
@@ -105,7 +107,7 @@ def _vectors(engine: Engine, ids: Sequence[str], without: set[str]) -> tuple[lis
     return list(found), np.stack(list(found.values())) if found else np.zeros((0, engine.dims), np.float32)
 
 
-def _leading(engine: Engine, live: NamedFit, documents: Sequence[str]) -> tuple[str, ...]:
+def leading_phrases(engine: Engine, live: NamedFit, documents: Sequence[str]) -> tuple[str, ...]:
     """The leading phrases of documents, as if they had a topic of their own."""
     own = set(documents)
     rows = [row for some in batches(documents, CHUNK) for row in engine.mentions(some)]

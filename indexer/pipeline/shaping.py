@@ -1,4 +1,4 @@
-"""Changes that users make to the topics: merging them, and moving them in the tree. Every later fit keeps them."""
+"""Changes that users make to the topics: merging, splitting, moving, adding. Every later fit keeps them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.catalog.entries import LineageEntry, topic_id
 from indexer.common import Floats, batches, unit
 from indexer.engines.base import Filter
-from indexer.errors import NotFound
-from indexer.pipeline.births import Rising, since
+from indexer.errors import NotFound, QueryError
+from indexer.pipeline.births import Rising, leading_phrases, since
 from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.topic_fit import CHUNK
+from indexer.records import Vector
 from indexer.topics.fits import NamedFit, live_fit, save_fit
 from indexer.topics.hierarchy import parents_of, placed, tidy
 from indexer.topics.models.base import mapped_unit
+from indexer.topics.models.kmeans import kmeans
+
+PART_STARTS = 5  # of K-means, when a topic is split
 
 
 class Shaper(Finisher):
@@ -56,14 +61,7 @@ class Shaper(Finisher):
                 replace(one, topic=moved.get(one.topic, one.topic)) for one in live.corrections
             ),
         )
-        save_fit(self.catalog, self.collection, merged, sample="", documents=len(documents))
-        for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
-            self.catalog.mark(self.ledger, some, state="mined")
-        touched: set[str] = set()
-        self._assign(merged, documents, touched)
-        self._consolidate(touched)
-        self.install(merged, self._write_topics(merged, {}, rename=False))
-        self._mark_done(documents, merged)
+        self._assign_again(merged, documents, {}, rename=False)
         return len(documents)
 
     def place(self, topics: Mapping[str, str], merged: Mapping[str, str]) -> None:
@@ -102,8 +100,7 @@ class Shaper(Finisher):
         live = live_fit(self.catalog, self.collection)
         if live is None:
             raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
-        first = self.catalog.next_topic_number(self.collection, len(births))
-        ids = [topic_id(first + at) for at in range(len(births))]
+        ids = self._new_ids(len(births))
         directions, centroids = zip(*(self._place_of(one, live) for one in births), strict=True)
         kept = {*live.ids, *live.parents.values()}
         named = replace(
@@ -122,16 +119,91 @@ class Shaper(Finisher):
             fitted=since(live),
         )
         documents = sorted(self.catalog.ids(self.ledger, state="done", after=since(live)))
+        leading = dict(zip(ids, (one.phrases for one in births), strict=True))
+        self._assign_again(named, documents, leading, rename=False)
+        return len(documents)
+
+    def split(self, topic: str, number: int) -> int:
+        """Part the documents of a topic; the largest part keeps the id.
+
+        Returns:
+            How many documents were looked at.
+
+        Raises:
+            QueryError: There are no such parts.
+        """
+        live = live_fit(self.catalog, self.collection)
+        if live is None:
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        documents = sorted(id_ for id_, _ in self.engine.scan(None, (Filter("topic", "=", topic),)))
+        read = [
+            stored
+            for some in batches(documents, CHUNK)
+            for stored in self.engine.documents(some, vectors=True)
+            if stored.vector is not None and stored.topics[0].topic_id == topic
+        ]
+        found = self._parts([stored.vector for stored in read if stored.vector is not None], number, live)
+        if len(found) < number:
+            raise QueryError(f"The {len(read):,} documents of this topic do not fall into {number} parts.")
+        parts = [Rising(tuple(read[at].document.id for at in rows), ()) for rows in found]
+        parts = [replace(one, phrases=leading_phrases(self.engine, live, one.documents)) for one in parts]
+        ids = [topic, *self._new_ids(number - 1)]
+        directions, centroids = zip(*(self._place_of(one, live) for one in parts), strict=True)
+        others = np.array([id_ != topic for id_ in live.ids])
+        above = live.parents.get(topic)
+        named = replace(
+            live,
+            run=self.run,
+            fit=replace(
+                live.fit,
+                mapped=np.concatenate([live.fit.mapped[others], np.stack(directions)]),
+                centroids=np.concatenate([live.fit.centroids[others], np.stack(centroids)]),
+            ),
+            ids=(*(id_ for id_ in live.ids if id_ != topic), *ids),
+            lineage=(
+                *(
+                    LineageEntry(self.run, id_, id_, "kept", 1.0)
+                    for id_ in {*live.ids, *live.parents.values()}
+                ),
+                *(LineageEntry(self.run, topic, id_, "split", 1.0) for id_ in ids[1:]),
+            ),
+            fitted=since(live),
+            parents={**live.parents, **(dict.fromkeys(ids[1:], above) if above else {})},
+        )
+        leading = dict(zip(ids, (one.phrases for one in parts), strict=True))
+        self._assign_again(named, documents, leading, rename=True)
+        return len(documents)
+
+    def _parts(self, vectors: Sequence[Vector], number: int, live: NamedFit) -> list[NDArray[np.intp]]:
+        """The rows of each part, the largest first."""
+        if len(vectors) < number:
+            return []
+        points = mapped_unit(np.stack(vectors), live.fit.mean, live.fit.projection)
+        part = kmeans(points, number, seed=0, starts=PART_STARTS).labels_
+        found = [np.flatnonzero(part == at) for at in range(number)]
+        return sorted((rows for rows in found if len(rows)), key=lambda rows: (-len(rows), rows[0]))
+
+    def _new_ids(self, number: int) -> list[str]:
+        first = self.catalog.next_topic_number(self.collection, number)
+        return [topic_id(first + at) for at in range(number)]
+
+    def _assign_again(
+        self,
+        named: NamedFit,
+        documents: Sequence[str],
+        leading: Mapping[str, tuple[str, ...]],
+        *,
+        rename: bool,
+    ) -> None:
+        """Save a changed fit, give these documents their topics by it, and make it the live one."""
         save_fit(self.catalog, self.collection, named, sample="", documents=len(documents))
         for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
             self.catalog.mark(self.ledger, some, state="mined")
         touched: set[str] = set()
         self._assign(named, documents, touched)
         self._consolidate(touched)
-        leading = dict(zip(ids, (one.phrases for one in births), strict=True))
-        self.install(named, self._write_topics(named, leading, rename=False))
+        self.install(named, self._write_topics(named, leading, rename=rename))
         self._mark_done(documents, named)
-        return len(documents)
 
     def _place_of(self, birth: Rising, live: NamedFit) -> tuple[Floats, Floats]:
         """The direction of a subject in the space of the fit, float32 [p], and its centroid, float32 [dims]."""

@@ -226,6 +226,18 @@ def test_what_is_rising_is_listed_and_made_a_topic(run, own, tmp_path):
     assert row["label"] in [topic["label"] for topic in as_json(run("topics", "--json", home=own))]
 
 
+def test_a_topic_is_split(run, own):
+    first, *others = as_json(run("topics", "--json", home=own))
+    parts = as_json(run("topics", "split", first["id"], "--json", home=own))
+    assert [len(parts), parts[0]["id"]] == [2, first["id"]]
+    rows = as_json(run("topics", "--json", home=own))
+    assert {row["id"] for row in rows} == {
+        *(part["id"] for part in parts),
+        *(other["id"] for other in others),
+    }
+    assert run("topics", "split", "no such topic", home=own).exit_code == 1
+
+
 def test_a_field_names_the_terms(run, own):
     assert run("topics", "vocabulary", "add", home=own).exit_code == 2
     refused = run("topics", "vocabulary", "add", "--from-field", "colour", home=own)

@@ -1,0 +1,78 @@
+"""indexer topics merge, split, move: the tree as a user wants it."""
+
+from __future__ import annotations
+
+import click
+
+from indexer.cli import completion
+from indexer.cli.app import App, json_of, json_option, pass_app
+from indexer.cli.output import show_result, working
+from indexer.export import serialize
+from indexer.export.formatting import clean, count
+
+
+@click.command()
+@click.argument("into", shell_complete=completion.topics)
+@click.argument("others", nargs=-1, required=True, shell_complete=completion.topics)
+@json_option
+@pass_app
+def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
+    """Merge several topics into one.
+
+    INTO keeps its id and name, OTHERS retire, and their ids lead to INTO. Parents are merged like topics: INTO gets all
+    subtopics. This cannot be undone.
+
+    \b
+    Example:
+      indexer topics merge 3 7 12
+    """
+    with working(app) as progress, app.collection() as collection:
+        topic, changed = collection.merge_topics(into, others, progress=progress)
+    text = clean(f"{topic.id} '{topic.label}' has {count(topic.size, 'document')} now, {changed:,} changed")
+    show_result({**serialize.topic(topic), "changed": changed}, text, as_json=as_json)
+
+
+@click.command()
+@click.argument("topic", shell_complete=completion.topics)
+@click.argument("parent", required=False, shell_complete=completion.topics)
+@json_option
+@pass_app
+def move(app: App, topic: str, parent: str | None, as_json: bool) -> None:
+    """Put TOPIC below PARENT, or at the top without one.
+
+    Later refits keep it there. A parent that has fewer than two topics left dissolves, and its id leads to them.
+
+    \b
+    Examples:
+      indexer topics move 12 40
+      indexer topics move 'ocean waves'
+    """
+    with working(app) as progress, app.collection() as collection:
+        moved = collection.move_topic(topic, parent, progress=progress)
+        above = collection.topic_tree().path(moved.id)[:-1]
+    where = f"below {above[-1].id} '{above[-1].label}'" if above else "at the top"
+    show_result(serialize.topic(moved), clean(f"{moved.id} '{moved.label}' is {where}"), as_json=as_json)
+
+
+@click.command()
+@click.argument("topic", shell_complete=completion.topics)
+@click.option(
+    "--into", type=click.IntRange(2, 10), default=2, show_default=True, metavar="N", help="Number of parts."
+)
+@json_of("the parts, as indexer topics lists them; the first one has the id")
+@pass_app
+def split(app: App, topic: str, into: int, as_json: bool) -> None:
+    """Split TOPIC into parts whose documents are like each other.
+
+    The largest part keeps the id, and a name that a user has given. The parts have the same parent, and later refits
+    keep them.
+
+    \b
+    Examples:
+      indexer topics split 3
+      indexer topics split 'ocean waves' --into 3
+    """
+    with working(app) as progress, app.collection() as collection:
+        parts = collection.split_topic(topic, into, progress=progress)
+    text = "\n".join(f"{part.id} {clean(part.label)}: {count(part.size, 'document')}" for part in parts)
+    show_result([serialize.topic(part) for part in parts], text, as_json=as_json)
