@@ -206,6 +206,7 @@ class StoredDocument:
     vector: Vector | None = None  # only when requested
     bundle: str = ""
     run: str = ""
+    duplicate_of: str | None = None  # id of the original, of a near duplicate
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,9 @@ class LedgerEntry:
     run: str = ""  # the run that read it last
     source: str = ""  # FILE or FILE:LINE
     topic_fit: str = ""  # run of the fit that its topics come from
+    sketch: bytes | None = (
+        None  # of its text, see `indexer.text.shingles`; None: not compared with the others yet
+    )
 
 
 @dataclass(frozen=True)

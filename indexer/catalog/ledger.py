@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from indexer.catalog.database import BATCH, Database, now, storable
@@ -13,7 +14,7 @@ from indexer.catalog.entries import DOCUMENT_STATES, DocumentState, LedgerEntry
 from indexer.catalog.tables import DocumentRow as D
 from indexer.common import batches
 
-COLUMNS = (D.id, D.content_hash, D.state, D.bundle, D.run, D.source, D.topic_fit)
+COLUMNS = (D.id, D.content_hash, D.state, D.bundle, D.run, D.source, D.topic_fit, D.sketch)
 
 
 class Ledger(Database):
@@ -41,7 +42,7 @@ class Ledger(Database):
             D,
             update=(
                 *("content_hash", "source", "state", "bundle", "run", "topic_fit"),
-                *("seen_run", "updated_at"),
+                *("seen_run", "updated_at", "sketch"),
             ),
         )
         for some in batches(entries, BATCH):
@@ -59,6 +60,7 @@ class Ledger(Database):
                     "topic_fit": entry.topic_fit,
                     "seen_run": entry.run,
                     "updated_at": at,
+                    "sketch": entry.sketch,
                 }
                 for _, entry in sorted(by_id.items())  # one order for all writers prevents deadlocks
             ]
@@ -137,6 +139,26 @@ class Ledger(Database):
         """Iterate over id and content hash of all documents, ascending by id."""
         yield from self._pages(collection, D.content_hash)
 
+    def sketches(self, collection: str) -> Iterator[tuple[str, bytes]]:
+        """Iterate over id and sketch of the documents that have one, ascending by id."""
+        yield from self._pages(collection, D.sketch, D.sketch.is_not(None))
+
+    def without_sketch(self, collection: str) -> list[str]:
+        """Return the ids of the mined documents that have no sketch, ascending."""
+        found = self._pages(collection, D.source, D.sketch.is_(None), D.state != "stored")
+        return [id_ for id_, _ in found]
+
+    def set_sketches(self, collection: str, sketches: Mapping[str, bytes | None]) -> None:
+        """Record the sketches of documents; None removes one. Unknown ids are ignored."""
+        statement = (
+            update(D)
+            .where(D.collection == collection, D.id == bindparam("of"))
+            .values(sketch=bindparam("sketch_of"))
+        )
+        for some in batches(sorted(sketches), BATCH):
+            with self._writing() as connection:
+                connection.execute(statement, [{"of": id_, "sketch_of": sketches[id_]} for id_ in some])
+
     def unseen(
         self, collection: str, sources: Sequence[str], run: str, *, but: Sequence[str] = ()
     ) -> Iterator[str]:
@@ -206,8 +228,8 @@ class Ledger(Database):
                 connection.execute(statement.values(**values, updated_at=now()))
 
     def _pages(
-        self, collection: str, column: InstrumentedAttribute[str], *conditions: ColumnElement[bool]
-    ) -> Iterator[tuple[str, str]]:
+        self, collection: str, column: InstrumentedAttribute[Any], *conditions: ColumnElement[bool]
+    ) -> Iterator[tuple[str, Any]]:
         """Iterate over id and a column by id, in pages: no transaction stays open while the caller works."""
         query = (
             select(D.id, column).where(D.collection == collection, *conditions).order_by(D.id).limit(BATCH)

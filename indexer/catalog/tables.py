@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0009"  # the newest file in migrations/versions
+SCHEMA = "0010"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -93,6 +93,7 @@ class DocumentRow(Base):
     topic_fit: Mapped[str]
     seen_run: Mapped[str]
     updated_at: Mapped[datetime]
+    sketch: Mapped[bytes | None] = mapped_column(LargeBinary)  # None: not compared with other documents yet
 
 
 class RunRow(Base):

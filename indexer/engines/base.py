@@ -36,18 +36,22 @@ MAX_VALUE_LENGTH = (
 
 @dataclass(frozen=True)
 class Filter:
-    """One condition. `field` is ``topic``, ``keyphrase`` or the name of one of the user's own fields.
+    """One condition. `field` is ``topic``, ``keyphrase``, ``duplicate_of`` or the name of one of the user's own fields.
 
     Conditions with ``=`` on the same field are alternatives (or), and so are the values of a list;
     everything else must hold together (and). Equality on strings is exact; a list-valued field matches when
     one of its values does. ``keyphrase`` compares the text case-insensitively. Dates are ISO 8601 strings
     and compare as text. A stored number compares as a number, also with a value given as text (``"2020"``).
-    ``!=`` holds for documents without the field too.
+    ``!=`` holds for documents without the field too. ``duplicate_of`` compares with ids of originals, and the empty text
+    means none: see `NO_DUPLICATES`.
     """
 
     field: str
     operator: Operator
     value: MetaValue
+
+
+NO_DUPLICATES = Filter("duplicate_of", "=", "")  # documents that are a near duplicate of none
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,9 @@ class SearchRequest:
     filters: tuple[Filter, ...] = ()
     limit: int = 100  # length of each ranking; an engine may stop at 10,000
     nearest: int | None = None  # length of the ranking by vector, when it differs
-    facets: tuple[str, ...] = ()  # "topic", "topic_path", "keyphrase" or the name of a user field
+    facets: tuple[
+        str, ...
+    ] = ()  # "topic", "topic_path", "keyphrase", "duplicate_of" or the name of a user field
     facet_size: int = 10
 
 
@@ -283,6 +289,13 @@ class Engine(Protocol):
         """
         ...
 
+    def write_duplicates(self, originals: Mapping[str, str | None]) -> None:
+        """Set of which document each of these is a near duplicate; None: of none. Unknown ids are ignored.
+
+        It stays until it is set again, or `store` replaces the document's text.
+        """
+        ...
+
     def delete(self, ids: Sequence[str]) -> int:
         """Remove documents with their mentions. Unknown ids are ignored. Returns the number deleted."""
         ...
@@ -366,6 +379,10 @@ class Engine(Protocol):
         Args:
             vectors: float32 [n, dims]; finite, no row is zero.
         """
+        ...
+
+    def duplicates(self) -> dict[str, str]:
+        """Return the original of each near duplicate, by their ids. An original may have been deleted."""
         ...
 
     def document_ids(self) -> Iterator[str]:

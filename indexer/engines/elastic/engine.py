@@ -27,7 +27,7 @@ from indexer.engines.elastic import completion, health, mentions, rows, search, 
 from indexer.engines.elastic.bulk import Action
 from indexer.engines.elastic.cluster import Cluster
 from indexer.engines.elastic.damage import missing_mentions
-from indexer.engines.elastic.indices import Names, add_paths, crowded, grow_graph, index_state, prepare
+from indexer.engines.elastic.indices import Names, add_fields, crowded, grow_graph, index_state, prepare
 from indexer.engines.elastic.reading import ChangeMarks, Freshness, by_id, stream, vectors_by_id
 from indexer.engines.elastic.vector_cache import VectorCache
 from indexer.engines.elastic.vectors import bad_vector
@@ -104,7 +104,7 @@ class ElasticEngine:
             vector_index=vector_index,
             language=language,
         )
-        self._paths = self._state.paths
+        self._complete = self._state.complete
         self._fresh = Freshness(cluster)
         self._marks = ChangeMarks(cluster, self.names, self._fresh)
         self._cache = VectorCache(cache, dims) if cache else None
@@ -125,6 +125,10 @@ class ElasticEngine:
         for batch in batches(rows, REFINED_AT_ONCE):
             refused += self._writer.refine(batch, self._topic_names())
         return refused
+
+    def write_duplicates(self, originals: Mapping[str, str | None]) -> None:
+        self._add_fields()
+        self._writer.write_duplicates(originals)
 
     def delete(self, ids: Sequence[str]) -> int:
         return sum(self._writer.delete(some) for some in batches(dict.fromkeys(ids), DOCUMENTS_AT_ONCE))
@@ -151,13 +155,13 @@ class ElasticEngine:
             self._fresh.must(Action("delete", self.names.phrases, id_) for id_ in there)
             self._marks.clear(rows.usable(batch))
 
-    def _add_paths(self) -> None:
-        if not self._paths:
-            add_paths(self._cluster, self.names)
-            self._paths = True
+    def _add_fields(self) -> None:
+        if not self._complete:
+            add_fields(self._cluster, self.names)
+            self._complete = True
 
     def write_topics(self, topics_: Sequence[Topic]) -> None:
-        self._add_paths()
+        self._add_fields()
         writing.write_topics(self._cluster, self.names, self._fresh, topics_, self.dims)
 
     def catch_up(self) -> None:
@@ -188,7 +192,7 @@ class ElasticEngine:
         self._cluster.close()
 
     def _topic_names(self) -> rows.TopicNames:
-        self._add_paths()
+        self._add_fields()
         self._fresh.refresh(self.names.topics)
         return writing.topic_names(self._cluster, self.names)
 
@@ -264,6 +268,15 @@ class ElasticEngine:
 
     def as_stored(self, vectors: Floats) -> Floats:
         return self._state.vectors[self.names.mentions].as_stored(vectors)
+
+    def duplicates(self) -> dict[str, str]:
+        self._fresh.refresh(self.names.documents)
+        field = "duplicate_of"
+        having = {"exists": {"field": field}}
+        hits = stream(
+            self._cluster, self.names.documents, having, sort=["id"], fields=[field], page=MAX_TERMS
+        )
+        return {hit["_id"]: hit["_source"][field] for hit in hits}
 
     def document_ids(self) -> Iterator[str]:
         return self._ids(self.names.documents, "id")

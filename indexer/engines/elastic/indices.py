@@ -18,7 +18,8 @@ from indexer.log import get_logger
 from mappings import KINDS, PLAIN, SCHEMA, VectorIndex, load_mapping, vector_field
 
 FIRST = 1
-PATH_FIELDS = ("topic_path", "topic_path_ids", "terms", "term", "parent")
+# Added to the indices of earlier versions: a server adds fields to an index at any time.
+ADDED_FIELDS = ("topic_path", "topic_path_ids", "terms", "term", "parent", "duplicate_of")
 GRAPH_FROM = 500_000  # rows; comparing a vector with so many takes 60 to 90 ms (9.2, two cores)
 WITHOUT_NESTED = 3  # schema from which on documents have `main_topics`
 # Reasons of the server when a plugin of an analyzer is missing.
@@ -98,14 +99,14 @@ class IndexState:
         indices: Alias ► index.
         vectors: Alias ► its vector field.
         nested: Documents have their topic weights as nested rows, as version 0.1.0 made them.
-        paths: The indices have the fields for the parents of topics; see `add_paths`.
+        complete: The indices have all `ADDED_FIELDS`; see `add_fields`.
         fields: Names of the user's own fields.
     """
 
     indices: Mapping[str, str]
     vectors: Mapping[str, VectorField]
     nested: bool
-    paths: bool = True
+    complete: bool = True
     fields: FieldNames = PLAIN_NAMES
 
     def same(self, alias: str, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -164,16 +165,17 @@ def prepare(
         {alias: index for alias, (index, _) in there.items()},
         {alias: opensearch.vector_field(mapping) for alias, (_, mapping) in there.items()},
         there[names.documents][1]["_meta"]["schema"] < WITHOUT_NESTED,
-        "parent" in there[names.topics][1]["properties"],  # the last one that `add_paths` adds
+        "duplicate_of" in there[names.documents][1]["properties"]  # the last ones that `add_fields` adds
+        and "parent" in there[names.topics][1]["properties"],
         FieldNames(opensearch.DOT) if cluster.opensearch else PLAIN_NAMES,
     )
 
 
-def add_paths(cluster: Cluster, names: Names) -> None:
-    """Add the fields for the parents of topics to indices of an earlier version, which refuse unknown fields."""
+def add_fields(cluster: Cluster, names: Names) -> None:
+    """Add `ADDED_FIELDS` to indices of an earlier version, which refuse unknown fields."""
     for kind in ("documents", "topics"):
         properties = load_mapping(kind, 1)["mappings"]["properties"]
-        added = {name: properties[name] for name in PATH_FIELDS if name in properties}
+        added = {name: properties[name] for name in ADDED_FIELDS if name in properties}
         cluster.ask(cluster.client.indices.put_mapping, index=names.alias(kind), properties=added)
 
 

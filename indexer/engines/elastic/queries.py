@@ -22,6 +22,7 @@ OURS = {
     "topic_path": "topic_path_ids",
     "keyphrase": "keyphrase_keys",
     "absent_keyphrase": "keyphrases_absent.key",
+    "duplicate_of": "duplicate_of",
 }
 
 NOTHING: Query = {"match_none": {}}
@@ -156,6 +157,8 @@ def _condition(condition: Filter, item: Any) -> Query:
     field = field_of(condition.field)
     if field is None:
         return NOTHING
+    if condition.field == "duplicate_of" and not value.text:
+        return {"bool": {"must_not": [{"exists": {"field": field}}]}}
     text = compared(value).casefold() if condition.field == "keyphrase" else compared(value)
     number = value.number if value.number is not None else read_number(value.text)
     numbers = None if condition.field in OURS else f"numbers.{bindable(condition.field)}"

@@ -90,6 +90,7 @@ def to_stored(row: Mapping[str, Any], vector: Vector | None) -> StoredDocument:
         vector,
         row.get("bundle", ""),
         row.get("run", ""),
+        row.get("duplicate_of"),
     )
 
 

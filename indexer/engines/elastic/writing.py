@@ -84,6 +84,13 @@ class Writer:
         self.fresh.refresh(self.names.documents)
         return len(old)
 
+    def write_duplicates(self, originals: Mapping[str, str | None]) -> None:
+        """Set the originals of documents; None removes the value. A document that is not there is skipped."""
+        there = self._stored(list(originals), ["id"])
+        self.fresh.must(
+            Action("update", self.names.documents, id_, {"duplicate_of": originals[id_]}) for id_ in there
+        )
+
     # -- mined data --------------------------------------------------------------------------------------
 
     def write_mined(self, mined: Sequence[MinedDocument], topics: rows.TopicNames) -> list[Refused]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import MIN_DOCUMENTS, Counted, SignificantKeyphrase, jlh, path_value
+from indexer.engines.local import duplicates
 from indexer.engines.local.connections import Connection
 from indexer.engines.local.facets import BLOCK, MANY, NUMBER, Codes, Docs, column, meta_name
 from indexer.engines.local.schema import (
@@ -65,6 +66,9 @@ def _count(
     for name in fields:
         if name == TOPIC_PATH:
             answer[name] = _topic_paths(connection, docs, size)
+            continue
+        if name == duplicates.NAME:
+            answer[name] = duplicates.counts(connection, docs, size)
             continue
         row = connection.execute(
             "SELECT field FROM fields WHERE name = ?", (bindable(meta_name(name)),)

@@ -58,7 +58,7 @@ def _insert(connection: sqlite3.Connection, documents: Sequence[tuple[int, Docum
         meta = meta_json(document.meta)
         rows.append((doc, document.id, document.content_hash, document.source, meta))
         texts.append((doc, nuls, title, text))
-    connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO documents(doc, id, hash, source, meta) VALUES (?, ?, ?, ?, ?)", rows)
     connection.executemany("INSERT INTO texts(doc, nuls, title, text) VALUES (?, ?, ?, ?)", texts)
     connection.executemany(
         "INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", [(doc, *both) for doc, _, *both in texts]

@@ -32,6 +32,7 @@ from indexer.engines.local import (
     compaction,
     completion,
     document_rows,
+    duplicates,
     integrity,
     phrase_rows,
     schema,
@@ -150,6 +151,11 @@ class LocalEngine:
             with self._connections.writing() as connection:
                 refused += document_rows.refine(connection, batch)
         return refused
+
+    def write_duplicates(self, originals: Mapping[str, str | None]) -> None:
+        for batch in batches(originals.items(), 5_000):
+            with self._connections.writing() as connection:
+                duplicates.write(connection, dict(batch))
 
     def delete(self, ids: Sequence[str]) -> int:
         with self._connections.writing() as connection:
@@ -270,16 +276,19 @@ class LocalEngine:
         docs = doc_numbers(connection, ids)
         found = dict(document_rows.read(connection, list(docs.values())))
         extra = document_rows.summaries(connection, list(docs.values()))
+        originals = duplicates.of(connection, docs.values())
         matrix = self._vectors.rows(connection, "documents")
         stored = {}
         for id_, doc in docs.items():
             summary = extra.get(doc)
+            original = originals.get(doc)
             if summary is None:
-                stored[id_] = StoredDocument(found[doc])
+                stored[id_] = StoredDocument(found[doc], duplicate_of=original)
                 continue
             vector = from_half(matrix[summary.slot][None])[0] if vectors else None
             stored[id_] = StoredDocument(
-                found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run
+                *(found[doc], summary.keyphrases, summary.topics, vector, summary.bundle, summary.run),
+                duplicate_of=original,
             )
         return [stored[id_] for id_ in ids if id_ in stored]
 
@@ -289,6 +298,10 @@ class LocalEngine:
 
     def as_stored(self, vectors: Floats) -> Floats:
         return from_half(to_half(vectors))
+
+    def duplicates(self) -> dict[str, str]:
+        with self._connections.reading() as connection:
+            return duplicates.read(connection)
 
     def document_ids(self) -> Iterator[str]:
         last = ""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.engines.base import MAX_VALUE_LENGTH, Filter
+from indexer.engines.local import duplicates
 from indexer.engines.local.schema import (
     ABSENT,
     BLOCK_BITS,
@@ -175,14 +176,14 @@ def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) ->
         if condition.operator not in ("=", "!=") and (isinstance(condition.value, list) or len(items) != 1):
             raise QueryError(f"'{condition.field} {condition.operator}' takes one value, not a list.")
         for item in items:
-            sql, values = _condition(condition, item)
+            sql, values = _condition(connection, condition, item)
             met[column(connection.execute(sql, values))] = True
         if condition.operator == "!=":
             met = ~met
     return met
 
 
-def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
+def _condition(connection: sqlite3.Connection, condition: Filter, item: Any) -> tuple[str, list[Any]]:
     """Return SQL for the documents with a value of the field equal to, below or above `item`.
 
     A stored number compares as a number, everything else as text, whichever way the user wrote it:
@@ -194,6 +195,8 @@ def _condition(condition: Filter, item: Any) -> tuple[str, list[Any]]:
     operator = "=" if condition.operator == "!=" else condition.operator
     if operator not in ("=", "<", "<=", ">", ">="):
         raise QueryError(f"There is no operator '{operator}'; use =, !=, <, <=, > or >=.")
+    if condition.field == duplicates.NAME:
+        return duplicates.condition(connection, operator, value.text)
     text = value.text.casefold() if condition.field in (KEYPHRASE, ABSENT) else value.text
     number = value.number if value.number is not None else read_number(value.text)
     name = bindable(meta_name(condition.field))

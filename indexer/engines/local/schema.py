@@ -11,8 +11,9 @@ from typing import Any
 from indexer.engines.values import unencodable
 from indexer.errors import UPGRADE, EngineUnavailable, MappingMismatch
 
-VERSION = 5  # in PRAGMA user_version; raise it when a table changes
+VERSION = 6  # in PRAGMA user_version; raise it when a table changes
 WITH_PARENTS = 5  # the version from which on topics have parents
+WITH_DUPLICATES = 6  # the version from which on near duplicates are marked
 APPLICATION_ID = 0x1DC0_11EC  # marks the file as one of ours
 
 TOPIC = "topic"  # names in `fields`; user fields are "meta.NAME"
@@ -31,6 +32,7 @@ WORDS = (
     "CREATE VIRTUAL TABLE words USING fts5("
     f"title, text, absent, content='texts', content_rowid='doc', tokenize='{TOKENIZER}')"
 )
+DUPLICATES = "CREATE INDEX documents_duplicate_of ON documents(duplicate_of) WHERE duplicate_of IS NOT NULL"
 TITLES = "CREATE INDEX texts_title ON texts(title COLLATE NOCASE)"  # for completion while typing
 WRITES = "INSERT INTO state VALUES ('writes', 0)"  # how many transactions have written; see `connections`
 CHECKSUMS = (  # see `checksums`
@@ -52,8 +54,10 @@ CREATE TABLE documents(
     id TEXT NOT NULL UNIQUE,
     hash TEXT NOT NULL,
     source TEXT NOT NULL,
-    meta TEXT NOT NULL
+    meta TEXT NOT NULL,
+    duplicate_of TEXT             -- id of the original, of a near duplicate
 );
+{DUPLICATES};
 -- `nuls`: where NUL characters stood in title and text, as JSON. They are stored as spaces: FTS5 stops at them.
 -- `absent`: the absent keyphrases, to be searched with the text.
 CREATE TABLE texts(
@@ -171,7 +175,7 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
     """Upgrade tables of earlier versions. Readers need no upgrade.
 
     Version 1 lacks the search in absent keyphrases, version 2 the checksums, version 3 the order of titles and the
-    number of writes, version 4 the parents and terms of topics.
+    number of writes, version 4 the parents and terms of topics, version 5 near duplicates.
 
     Call it inside a write transaction, after `prepare`.
     """
@@ -186,6 +190,9 @@ def upgrade(connection: sqlite3.Connection, language: str) -> None:
     if version < WITH_PARENTS:
         connection.execute("ALTER TABLE topics ADD COLUMN parent TEXT")
         connection.execute("ALTER TABLE topics ADD COLUMN term TEXT NOT NULL DEFAULT ''")
+    if version < WITH_DUPLICATES:
+        connection.execute("ALTER TABLE documents ADD COLUMN duplicate_of TEXT")
+        connection.execute(DUPLICATES)
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -130,7 +130,9 @@ def test_rows_of_a_version_without_checksums_get_them_as_their_block_grows(engin
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.executescript(
             "DROP TABLE vector_checksums; DROP INDEX texts_title; DELETE FROM state WHERE key = 'writes';"
-            "ALTER TABLE topics DROP COLUMN parent; ALTER TABLE topics DROP COLUMN term; PRAGMA user_version = 2"
+            "ALTER TABLE topics DROP COLUMN parent; ALTER TABLE topics DROP COLUMN term;"
+            "DROP INDEX documents_duplicate_of; ALTER TABLE documents DROP COLUMN duplicate_of;"
+            "PRAGMA user_version = 2"
         )
     with closing(LocalEngine(folder, DIMS, read_only=True)) as reader:
         assert reader.damage(deep=True) == Damage()

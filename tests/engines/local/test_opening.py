@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from contract_rows import DIMS, absent, axis, document, mention, mined, topic
 
-from indexer.engines.base import Clause, SearchRequest, WordQuery
+from indexer.engines.base import NO_DUPLICATES, Clause, SearchRequest, WordQuery
 from indexer.engines.local import LocalEngine
 from indexer.errors import UPGRADE, EngineUnavailable, MappingMismatch, NotFound
 
@@ -52,7 +52,7 @@ def test_the_language_is_kept_and_another_is_refused(folder, tmp_path):
 def test_a_newer_format_is_refused(folder, engine):
     with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
         file.execute("PRAGMA user_version = 99")
-    with pytest.raises(MappingMismatch, match="format 99; this version reads up to 5") as caught:
+    with pytest.raises(MappingMismatch, match="format 99; this version reads up to 6") as caught:
         LocalEngine(folder, DIMS)
     assert UPGRADE in caught.value.hint
 
@@ -65,6 +65,7 @@ def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
         file.executescript(
             "DROP TABLE vector_checksums; DROP INDEX texts_title; DELETE FROM state WHERE key = 'writes';"
             "ALTER TABLE topics DROP COLUMN parent; ALTER TABLE topics DROP COLUMN term;"
+            "DROP INDEX documents_duplicate_of; ALTER TABLE documents DROP COLUMN duplicate_of;"
             "DROP TABLE words; ALTER TABLE texts DROP COLUMN absent;"
             "DELETE FROM fields WHERE field = 0;"
             "CREATE VIRTUAL TABLE words USING fts5(title, text, content='texts', content_rowid='doc',"
@@ -79,6 +80,26 @@ def test_a_file_of_version_1_gets_what_absent_keyphrases_need(folder, engine):
         assert writer.search(query).words.ids == ("a",)
         writer.write_mined([mined("b", axis(0), keyphrases=(absent("plain guess"),))])
         assert set(writer.search(query).words.ids) == {"a", "b"}
+
+
+def test_a_file_of_version_5_has_no_near_duplicates_until_it_is_written(folder, engine):
+    engine.store([document("a", "plain text"), document("b", "plain text")])
+    engine.close()
+    with closing(sqlite3.connect(folder / "collection.sqlite")) as file:
+        file.executescript(
+            "DROP INDEX documents_duplicate_of; ALTER TABLE documents DROP COLUMN duplicate_of;"
+            "PRAGMA user_version = 5"
+        )
+    originals = SearchRequest(filters=(NO_DUPLICATES,), facets=("duplicate_of",))
+    with closing(LocalEngine(folder, DIMS, read_only=True)) as reader:  # as it is
+        assert reader.duplicates() == {}
+        assert [stored.duplicate_of for stored in reader.documents(["a", "b"])] == [None, None]
+        answer = reader.search(originals)
+        assert (answer.words.ids, answer.facets) == (("a", "b"), {"duplicate_of": ()})
+    with closing(LocalEngine(folder, DIMS)) as writer:
+        writer.write_duplicates({"b": "a"})
+        assert writer.duplicates() == {"b": "a"}
+        assert writer.search(originals).words.ids == ("a",)
 
 
 def test_a_sqlite_file_of_another_program_is_refused(folder):
