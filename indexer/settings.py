@@ -220,6 +220,7 @@ class Settings(BaseSettings):
     synonyms: str = _setting(
         "", "File of synonyms that words of a query are searched with, in the format of Solr.", "name a file"
     )
+    duplicates: bool = _setting(True, "Find near duplicates while indexing.", "be on or off")
     max_document_bytes: int = _setting(
         10_000_000,
         "Longest text of one document, in bytes; longer ones go to the dead letters.",

@@ -69,6 +69,7 @@ def _finish_locked(resources: Resources, run: Run) -> None:
                 ranker=lambda: resources.ranker(options["bundle"]),
                 absent=options.get("absent_keyphrases", 0),
                 language_model=LanguageModel.of(resources.settings),
+                duplicates=options.get("duplicates", True),
             ),
         )
         report = RunReport(run=run.id)

@@ -77,6 +77,7 @@ class Collection(CorrectionMethods, SavedSearchMethods, StatusMethods):
             LanguageModel.of(self.settings),
             tagging_seconds=self.settings.tagging_timeout,
             tagger_is_loaded="_preparer" in self.__dict__,
+            duplicates=self.settings.duplicates,
         )
 
     # -- retraining -----------------------------------------------------------------------------------------

@@ -154,6 +154,8 @@ class IndexMethods(OpenCollection):
             pipeline = self._pipeline(progress)
             with self.engine.retrying(), recorded(self.catalog, report):
                 report.deleted = len(requested)
+                # Compared again: their near duplicates get another original. The ledger has them until the end.
+                self.catalog.set_sketches(self.name, dict.fromkeys(requested))
                 self.engine.delete(requested)
                 if not self.catalog.open_runs(self.name):  # workers finish the run themselves
                     pipeline.finish(report)

@@ -40,7 +40,7 @@ from indexer.topics.naming import WhyName, why_name
 if TYPE_CHECKING:
     from indexer.topics.map import TopicMap
 
-MINED_FIELDS = ("topic", "topic_path", "keyphrase", "absent_keyphrase")
+MINED_FIELDS = ("topic", "topic_path", "keyphrase", "absent_keyphrase", "duplicate_of")
 IN_CONTEXT = re.compile(r"\[\[(.+?)\]\]", re.DOTALL)
 
 
@@ -304,6 +304,10 @@ class QueryMethods(OpenCollection):
                 hint="Ids are exact; search lists them.",
             )
         return found[0]
+
+    def duplicates(self, id_: str) -> list[str]:
+        """Ids of the near duplicates of a document, ascending."""
+        return [found for found, _ in self.engine.scan(None, (Filter("duplicate_of", "=", id_),))]
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
         """Document id ► title, else file, else id."""

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from indexer.records import Document, MetaValue, MinedDocument, Refinement
+
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")  # of ISO 8601, to the day or finer
 
 
 class Value(NamedTuple):

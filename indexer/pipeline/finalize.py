@@ -20,6 +20,7 @@ from indexer.engines.base import Engine, Filter, SearchRequest
 from indexer.keyphrases.absent import AbsentFinder, vocabulary_of
 from indexer.pipeline import births, drift_check
 from indexer.pipeline.assign import Assigner
+from indexer.pipeline.duplicates import DuplicateFinder
 from indexer.pipeline.naming import TopicNamer
 from indexer.pipeline.phrase_rows import VECTORS_PER_PHRASE, is_kept, phrase_count, phrase_row
 from indexer.pipeline.steps import MiningOptions
@@ -71,6 +72,7 @@ class Finisher:
         self.finished = 0  # documents that were mined and not finished, by any run
         self.without_topic = 0  # of the documents that were assigned: those without a topic
         self.fitted_to = 0  # documents of the collection when its topics were fitted; 0: not known
+        self.duplicates = 0  # near duplicates among the documents that were compared
 
     def begin(self, timed: Timer, request: TopicRequest, *, refit: bool) -> Assigner | None:
         """Return what assigns the further documents of this run when they are written, or None where `finish` must.
@@ -81,6 +83,7 @@ class Finisher:
         if self._keeps_absent or (live and self._needs_fit(live, request, refit)):
             return None
         if live is None:
+            self._find_duplicates(timed)
             with timed("fit topics"):
                 live = self._begun = self._fit_again(None, request)
             if live is None:
@@ -110,6 +113,7 @@ class Finisher:
             request: How to find topics, and how many.
             refit: Fit even though there are topics.
         """
+        self._find_duplicates(timed)
         request = request.or_model(self._options.topic_model)
         live = live_fit(self.catalog, self.collection)
         new = live is None or self._needs_fit(live, request, refit)
@@ -143,6 +147,13 @@ class Finisher:
                 drift_check.keep_up(self.engine, self.catalog, self.collection)
                 births.keep_up(self.engine, self.catalog, self.collection)
         return new
+
+    def _find_duplicates(self, timed: Timer) -> None:
+        """Before topics are fitted: a text that is there many times would weigh as many."""
+        if self._options.duplicates:
+            with timed("duplicates"):
+                finder = DuplicateFinder(self.engine, self.catalog, self.collection, self._progress)
+                self.duplicates += finder.update()
 
     def _fit_again(self, live: NamedFit | None, request: TopicRequest) -> NamedFit | None:
         """Fit topics; the model stays unless another is requested, and the number where only the texts were replaced."""

@@ -173,7 +173,7 @@ def as_in(live: NamedFit | None) -> TopicRequest:
 def bring_up(
     live: Engine, other: Engine, catalog: Catalog, collection: str, number: int, progress: Progress
 ) -> tuple[int, int]:
-    """Bring the texts of another generation to where the collection is.
+    """Bring the texts of another generation to where the collection is, with their near duplicates.
 
     Returns:
         How many documents were written, and how many removed.
@@ -195,7 +195,15 @@ def bring_up(
             removed += other.delete(gone)
             catalog.forget(ledger, gone)
         progress("copy", written, None)
+    _copy_duplicates(live, other)
     return written, removed
+
+
+def _copy_duplicates(live: Engine, other: Engine) -> None:
+    wanted, there = live.duplicates(), other.duplicates()
+    other.write_duplicates(
+        {id_: wanted.get(id_) for id_ in wanted.keys() | there.keys() if wanted.get(id_) != there.get(id_)}
+    )
 
 
 def carry_over_labels(catalog: Catalog, collection: str, engine: Engine) -> None:

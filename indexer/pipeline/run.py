@@ -92,6 +92,7 @@ class RunReport:
     notes: list[str] = field(default_factory=list)  # what was left out on purpose
     topics: int = 0
     new_fit: bool = False
+    duplicates: int = 0  # near duplicates among the documents that were compared
     without_topic: int = 0  # of the documents that were assigned: those without a topic
     left_to_workers: int = 0  # documents that are being mined when the command ends
     seconds: float = 0.0
@@ -400,6 +401,7 @@ class Pipeline:
         self._finisher = self._assigner = None
         report.new_fit = finisher.finish(report.timed, request or TopicRequest(), refit=refit)
         report.without_topic = finisher.without_topic
+        report.duplicates = finisher.duplicates
         report.taken_over = max(0, finisher.finished - report.mined)
         report.topics = len(leaves(self.engine.topics()))
         documents = self.engine.info().documents

@@ -51,6 +51,7 @@ class MiningOptions:
         language_model: Asked for names of topics; None: topics have their mined names, or those that one gave before.
         tagging_seconds: That a process may take to tag a document; see `PreparePool`.
         tagger_is_loaded: In this process, so that a few documents need no other.
+        duplicates: Look for near duplicates.
     """
 
     bundle: str
@@ -65,6 +66,7 @@ class MiningOptions:
     language_model: LanguageModel | None = None
     tagging_seconds: float = SECONDS
     tagger_is_loaded: bool = False
+    duplicates: bool = True
 
 
 def load(engine: Engine, ids: Sequence[str]) -> tuple[list[Document], list[str]]:

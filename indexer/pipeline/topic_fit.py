@@ -17,6 +17,7 @@ from indexer.catalog.vocabulary import Term
 from indexer.common import Floats, batches, dotted_path, shuffled, unit
 from indexer.engines.base import Engine, Filter
 from indexer.keyphrases.frequencies import DocumentFrequencies
+from indexer.pipeline.duplicates import without_duplicates
 from indexer.records import MentionRow, StoredDocument, Topic
 from indexer.topics.corrections import followed, taught
 from indexer.topics.fits import NamedFit, live_fit, pending_fit, save_fit
@@ -82,7 +83,7 @@ class TopicFitter:
             old: Topics that new ones may continue, with centroids in the same space.
             live: The fit that they are of, if it is in the same space, too.
         """
-        ids = sample_ids(self._catalog, self._ledger)
+        ids = without_duplicates(self._engine, sample_ids(self._catalog, self._ledger))
         rows, sample = self._sample(ids, again=live is not None and not live.outdated)
         if sample is None:
             return None

@@ -60,7 +60,10 @@ class ReplacedDocuments:
         return [f"{plural(self._number, 'document')} came from another file before: {named}{more}."]
 
 
-COUNTS = ("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "written", "failed", "topics")
+COUNTS = (
+    *("bundle", "read", "new", "changed", "unchanged", "deleted", "mined", "written", "failed", "topics"),
+    "duplicates",
+)
 
 
 class WorkerPool(Protocol):
@@ -204,7 +207,7 @@ class SourceRun:
 
     def _options(self, given: Sequence[str], requested: RunOptions) -> dict[str, Any]:
         """The options of the run, for the catalog."""
-        kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases")
+        kept = ("bundle", "tagger", "keyphrases", "absent_keyphrases", "duplicates")
         named = {name: getattr(self._settings, name) for name in kept}
         return {"sources": given, **vars(requested), **named}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from indexer.engines.elastic.opensearch import PLAIN_NAMES, FieldNames
 from indexer.engines.elastic.vector_cache import key_of
 from indexer.engines.elastic.vectors import NO_VECTOR, VectorField, of_vector
 from indexer.engines.values import (
+    ISO_DATE,
     Value,
     bindable,
     meta_json,
@@ -44,7 +44,6 @@ from indexer.records import (
 Row = dict[str, Any]
 
 MAX_ID_LENGTH = 512  # bytes; the server takes no more
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
 # -- documents -----------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def _values(meta: Mapping[str, MetaValue]) -> Row:
         finite = [float(v.number) for v in known if v.number is not None and math.isfinite(v.number)]
         if finite:
             numbers[field] = _one_or_many(finite)
-        days = [value.text for value in known if _DATE.fullmatch(value.text)]
+        days = [value.text for value in known if ISO_DATE.fullmatch(value.text)]
         if days:
             dates[field] = _one_or_many(day.replace(" ", "T") for day in days)
     return {"meta": texts, "numbers": numbers, "dates": dates}

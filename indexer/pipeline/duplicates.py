@@ -1,0 +1,166 @@
+"""Near duplicates: mined documents with nearly the words and the meaning of another one, their original.
+
+    sketch    the documents that have not been compared yet
+    pair      those that share hashes of their sketches, with each other and with the originals that are there
+    verify    by the words in their order, and by the vectors
+    decide    an original for each; a document that is similar to duplicates alone is an original itself
+
+The ledger keeps the sketches, 128 bytes a document: later documents are compared without reading the collection again.
+A sketch is recorded last, so a document without one is compared, whatever has happened before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
+
+from indexer.catalog import Catalog
+from indexer.common import batches
+from indexer.engines.base import Engine
+from indexer.engines.values import ISO_DATE
+from indexer.protocols import Progress
+from indexer.records import Document, StoredDocument
+from indexer.text.shingles import candidate_pairs, sketches, words
+
+SAME_WORDS = 0.73  # of two texts, in their order; chosen with the next on documents that docs/search.md does not report
+SAME_MEANING = 0.8  # cosine of the documents: texts with another subject may have a long signature in common
+CHUNK = 256  # documents read at once
+BLOCK = 20_000  # documents paired at once: bounds the memory
+PAIRS_AT_ONCE = 256
+UNDATED = "~"  # comes after all dates
+
+Links: TypeAlias = dict[str, dict[str, float]]  # document ► similar documents, with the share of common words
+
+
+class DuplicateFinder:
+    """Keeps `duplicate_of` of a collection's documents up to date."""
+
+    def __init__(self, engine: Engine, catalog: Catalog, collection: str, progress: Progress) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._collection = collection
+        self._progress = progress
+        self._dates: dict[str, str] = {}
+
+    def update(self) -> int:
+        """Compare the mined documents that have not been compared, and those whose original is gone or has another text.
+
+        Returns:
+            How many of them are near duplicates.
+        """
+        before = self._engine.duplicates()
+        ids = self._to_compare(before)
+        if not ids:
+            return 0
+        fresh = self._sketches(ids)
+        originals = set(before.values())
+
+        def precedence(id_: str) -> tuple[bool, str, bool, str]:
+            return id_ not in originals, self._dates.get(id_) or UNDATED, id_ in fresh, id_
+
+        left_out = before.keys() | set(ids)
+        known = {
+            id_: sketch for id_, sketch in self._catalog.sketches(self._collection) if id_ not in left_out
+        }
+        sketched = known | fresh
+        links = self._links(
+            sorted(known, key=precedence) + sorted(fresh, key=precedence), sketched, len(known)
+        )
+        fixed = originals.intersection(known)
+        undecided = (fresh.keys() | links.keys()) - fixed
+        found = originals_of(sorted(undecided, key=precedence), links, fixed)
+        self._catalog.check_locks()
+        self._engine.write_duplicates({id_: of for id_, of in found.items() if of != before.get(id_)})
+        self._catalog.set_sketches(self._collection, fresh)
+        return sum(found[id_] is not None for id_ in fresh)
+
+    def _to_compare(self, before: Mapping[str, str]) -> list[str]:
+        """Ids of the documents without a sketch, and of those whose original is one of these, or was deleted."""
+        waiting = self._catalog.without_sketch(self._collection)
+        originals = set(before.values())
+        lost = originals.intersection(waiting) | (
+            originals - self._catalog.ledger(self._collection, sorted(originals)).keys()
+        )
+        return sorted({*waiting, *(id_ for id_, original in before.items() if original in lost)})
+
+    def _sketches(self, ids: Sequence[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        for some in batches(ids, CHUNK):
+            documents = [stored.document for stored in self._engine.documents(some)]
+            found |= zip((d.id for d in documents), sketches(d.content for d in documents), strict=True)
+            self._dates |= {document.id: first_date(document) for document in documents}
+            self._progress("duplicates", len(found), len(ids))
+        return found
+
+    def _links(self, ids: Sequence[str], sketched: Mapping[str, bytes], known: int) -> Links:
+        """The pairs of near duplicates, except those of two known documents, which come first."""
+        links: Links = {}
+        for start in range(known, len(ids), BLOCK):
+            pairs = candidate_pairs([sketched[id_] for id_ in ids[: start + BLOCK]], start)
+            for some in batches(pairs.tolist(), PAIRS_AT_ONCE):
+                for first, second, share in self._verified([(ids[a], ids[b]) for a, b in some]):
+                    links.setdefault(first, {})[second] = share
+                    links.setdefault(second, {})[first] = share
+        return links
+
+    def _verified(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, float]]:
+        ids = sorted({id_ for pair in pairs for id_ in pair})
+        stored = {one.document.id: one for one in self._engine.documents(ids, vectors=True)}
+        texts = {id_: words(one.document.content) for id_, one in stored.items()}
+        for first, second in pairs:
+            if first in stored and second in stored and are_near(stored[first], stored[second]):
+                share = common_words(texts[first], texts[second])
+                if share >= SAME_WORDS:
+                    self._dates |= {id_: first_date(stored[id_].document) for id_ in (first, second)}
+                    yield first, second, share
+
+
+def are_near(one: StoredDocument, other: StoredDocument) -> bool:
+    """Whether the vectors of two documents are near enough; not where one has none."""
+    if one.vector is None or other.vector is None:
+        return False
+    return float(one.vector @ other.vector) >= SAME_MEANING
+
+
+def common_words(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the share of the words of two texts that both have in one order: 2 × common / all words, 0 to 1."""
+    from rapidfuzz.distance import Indel
+
+    return Indel.normalized_similarity(one, other, score_cutoff=SAME_WORDS)
+
+
+def first_date(document: Document) -> str:
+    """Return the earliest date among a document's own fields, as ISO 8601; empty without one."""
+    values = (
+        item for value in document.meta.values() for item in (value if isinstance(value, list) else [value])
+    )
+    return min((item for item in values if isinstance(item, str) and ISO_DATE.fullmatch(item)), default="")
+
+
+def originals_of(
+    order: Iterable[str], links: Mapping[str, Mapping[str, float]], fixed: Set[str] = frozenset()
+) -> dict[str, str | None]:
+    """Give each document the original that it is most similar to; one that is similar to none is an original.
+
+    Args:
+        order: The documents, the likelier originals first.
+        links: Document ► similar documents, with their similarity.
+        fixed: Further originals, which stay what they are.
+
+    Returns:
+        Document ► original, or None for an original.
+    """
+    originals = set(fixed)
+    found: dict[str, str | None] = {}
+    for id_ in order:
+        near = {other: share for other, share in links.get(id_, {}).items() if other in originals}
+        found[id_] = min(near, key=lambda other: (-near[other], other)) if near else None
+        if not near:
+            originals.add(id_)
+    return found
+
+
+def without_duplicates(engine: Engine, ids: Collection[str]) -> list[str]:
+    """Return these ids without those of near duplicates, in their order."""
+    duplicates = engine.duplicates()
+    return [id_ for id_ in ids if id_ not in duplicates]
