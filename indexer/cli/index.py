@@ -36,8 +36,8 @@ MIN_FOR_A_RATE = 100  # documents; with fewer, most of the time is startup
 @click.option("--no-workers", is_flag=True, help="Mine in this process, even with a broker.")
 @click.option("--no-wait", is_flag=True, help="Store the documents, queue them for workers, and return.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if anything could not be processed.")
-@json_of("counts (read, new, changed, unchanged, deleted, mined, failed, topics), problems (the first), notes, "
-         "new_fit, seconds, stages, nothing_changed")  # fmt: skip
+@json_of("counts (read, new, changed, unchanged, deleted, mined, failed, topics, duplicates), problems (the first), "
+         "notes, new_fit, seconds, stages, nothing_changed")  # fmt: skip
 @pass_app
 def index(
     app: App,
@@ -278,6 +278,8 @@ def _summary(app: App, report: RunReport) -> Iterator[str]:
         has_rate = report.mined >= MIN_FOR_A_RATE and report.seconds
         speed = f", {report.mined / report.seconds:.1f} a second" if has_rate else ""
         yield f"{count(report.mined, 'document')} mined in {duration(report.seconds)}{speed}"
+    if report.duplicates:
+        yield f"{count(report.duplicates, 'near duplicate')} found"
     if report.taken_over:
         yield f"{count(report.taken_over, 'document')} of an earlier run finished"
     if report.left_to_workers and not report.mined:

@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 def filter_options(function: Function) -> Function:
-    """Add ``--topic``, ``--keyphrase`` and ``--where``; the command gets them as `filters: list[Filter]`."""
+    """Add ``--topic``, ``--keyphrase``, ``--where``, ``--hide-duplicates``: the argument `filters: list[Filter]`."""
 
     @click.option("--topic", "topics", multiple=True, metavar="TOPIC", shell_complete=completion.topics,
                   help="Only documents with this topic: id, number or label. Several: one of them.")  # fmt: skip
@@ -24,15 +24,20 @@ def filter_options(function: Function) -> Function:
     @click.option("--where", "conditions", multiple=True, metavar="CONDITION",
                   shell_complete=completion.fields,
                   help="Only documents whose field matches: label=cs.RO, 'year>=2015', lang!=de.")  # fmt: skip
+    @click.option("--hide-duplicates", is_flag=True,
+                  help="Only one of each group of near duplicates: the original.")  # fmt: skip
     @wraps(function)
-    def filtered(*args: Any, topics: Any, keyphrases: Any, conditions: Any, **kwargs: Any) -> Any:
-        from indexer.engines.base import Filter
+    def filtered(
+        *args: Any, topics: Any, keyphrases: Any, conditions: Any, hide_duplicates: bool, **kwargs: Any
+    ) -> Any:
+        from indexer.engines.base import NO_DUPLICATES, Filter
         from indexer.search.query import parse_filter
 
         filters = [
             *(Filter("topic", "=", topic) for topic in topics),
             *(Filter("keyphrase", "=", keyphrase) for keyphrase in keyphrases),
             *map(parse_filter, conditions),
+            *([NO_DUPLICATES] if hide_duplicates else []),
         ]
         return function(*args, filters=filters, **kwargs)
 

@@ -50,7 +50,8 @@ MAX_FRAGMENTS = 2
 @click.option("--facet", "facets", multiple=True, default=FACETS, show_default=True, metavar="FIELD",
               shell_complete=completion.facets,
               help="Count the values of a field: topic, topic_path (each level of the tree), keyphrase, "
-                   "absent_keyphrase (not in the text) or one of your own. May be repeated.")  # fmt: skip
+                   "absent_keyphrase (not in the text), duplicate_of (near duplicates by original) or one of your own. "
+                   "May be repeated.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Number of the page.")
 @click.option("--all", "everything", is_flag=True,
@@ -64,8 +65,8 @@ MAX_FRAGMENTS = 2
 @click.option("--why", is_flag=True, help="Explain each hit.")
 @json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, diverse, "
          "corrections, synonyms, close (false: none of the nearest is close in meaning), also (phrases to search, too), "
-         "page, limit, hits (each with topics, keyphrases, fragments, passage, found_by, and near with --why), "
-         "facets, facets_over; with --all a list of hits. "
+         "page, limit, hits (each with topics, keyphrases, duplicate_of, fragments, passage, found_by, and near with "
+         "--why), facets, facets_over; with --all a list of hits. "
          "Scores are rounded: by words BM25, by meaning a cosine, by both a weighted mean of cosine and relative BM25. "
          "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
@@ -150,7 +151,7 @@ def search(
 def show(app: App, id_: str, as_json: bool) -> None:
     """Show a document, with its keyphrases marked in the text.
 
-    ID is as search prints it. Topics, keyphrases and your own fields follow the text.
+    ID is as search prints it. Topics, keyphrases, near duplicates and your own fields follow the text.
 
     \b
     Example:
@@ -158,14 +159,16 @@ def show(app: App, id_: str, as_json: bool) -> None:
     """
     with app.collection() as collection:
         stored = collection.document(id_)
+        duplicates = collection.duplicates(id_)
         labels = serialize.labels_of(collection.topics())
     value = {
         **serialize.document(stored.document, text=True),
         **serialize.mined(stored, labels),
+        "duplicates": duplicates,
         "bundle": stored.bundle,
         "run": stored.run,
     }
-    show_result(value, format_document(stored, labels), as_json=as_json)
+    show_result(value, format_document(stored, labels, duplicates), as_json=as_json)
 
 
 Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; None without --why
@@ -195,6 +198,8 @@ def _hit(hit: Hit, labels: serialize.Labels, reasons: Reasons) -> str:
     topics = ", ".join(labels.get(t.topic_id, t.topic_id) for t in hit.stored.topics)
     about = [document.id] if document.id != document.name else []
     lines.append(indented(clean(" ".join([*about, f"[{topics}]"] if topics else about))))
+    if hit.stored.duplicate_of:
+        lines.append(indented(dim(clean(f"near duplicate of {hit.stored.duplicate_of}"))))
     present, absent = _keyphrases(hit.stored)
     if present:
         lines.append(indented(dim(clean("; ".join(present[:MAX_KEYPHRASES])))))
@@ -246,9 +251,13 @@ def _facet(facet: Facet) -> str:
 # -- one document -------------------------------------------------------------------------------------------
 
 
-def format_document(stored: StoredDocument, labels: serialize.Labels) -> str:
-    """Format the text with its present keyphrases marked, and what was mined from it."""
-    rows = facts(_about(stored, labels))
+def format_document(stored: StoredDocument, labels: serialize.Labels, duplicates: Sequence[str] = ()) -> str:
+    """Format the text with its present keyphrases marked, and what was mined from it.
+
+    Args:
+        duplicates: Ids of its near duplicates.
+    """
+    rows = facts(_about(stored, labels, duplicates))
     return "\n\n".join(part for part in (marked_text(stored.document, stored.keyphrases), rows) if part)
 
 
@@ -262,7 +271,9 @@ def marked_text(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _about(stored: StoredDocument, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
+def _about(
+    stored: StoredDocument, labels: serialize.Labels, duplicates: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     yield "id", clean(stored.document.id)
     if stored.topics:
         yield "topics", _topics(stored, labels)
@@ -271,6 +282,10 @@ def _about(stored: StoredDocument, labels: serialize.Labels) -> Iterator[tuple[s
         yield "keyphrases", clean("; ".join(present))
     if absent:
         yield "absent", clean("; ".join(absent)) + dim("  (matching, but not in the text)")
+    if stored.duplicate_of:
+        yield "duplicate of", clean(stored.duplicate_of)
+    if duplicates:
+        yield "duplicates", clean(", ".join(duplicates))
     for name, value in stored.document.meta.items():
         yield clean(name), clean(", ".join(value) if isinstance(value, list) else str(value))
     if stored.document.source:

@@ -47,6 +47,7 @@ def mined(stored: StoredDocument, labels: Labels) -> dict[str, Any]:
     return {
         "topics": topic_weights(stored.topics, labels),
         "keyphrases": [keyphrase(k) for k in stored.keyphrases],
+        "duplicate_of": stored.duplicate_of,
     }
 
 

@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 
 # What a person reads comes first.
 FIRST_COLUMNS = ("title", "topics", "keyphrases", "beginning", "id")
-LATER_COLUMNS = ("rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source")
+LATER_COLUMNS = ("rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source", "duplicate_of")
 BEGINNING = 300  # characters of a text
 GROWTH = ("since", "share_lately", "share_before", "growth", "clear")
 TOPIC_COLUMNS = ("id", "label", "documents", "label_locked", "parent", "term", "phrases", *GROWTH)
@@ -50,6 +50,7 @@ def hit_rows(hits: Iterable[Hit], labels: Mapping[str, str], *, scored: bool) ->
             "topic_ids": [t.topic_id for t in hit.stored.topics],
             "absent_keyphrases": [k.text for k in hit.stored.keyphrases if not k.present],
             "source": document.source,
+            "duplicate_of": hit.stored.duplicate_of,
             **{OWN + name: value for name, value in document.meta.items()},
         }
 

@@ -2,7 +2,7 @@
 
     sketch    the documents that have not been compared yet
     pair      those that share hashes of their sketches, with each other and with the originals that are there
-    verify    by the words in their order, and by the vectors
+    verify    by the vectors, and by the words in their order
     decide    an original for each; a document that is similar to duplicates alone is an original itself
 
 The ledger keeps the sketches, 128 bytes a document: later documents are compared without reading the collection again.
@@ -20,10 +20,12 @@ from indexer.engines.base import Engine
 from indexer.engines.values import ISO_DATE
 from indexer.protocols import Progress
 from indexer.records import Document, StoredDocument
-from indexer.text.shingles import candidate_pairs, sketches, words
+from indexer.text.common_words import common_share, words
+from indexer.text.shingles import candidate_pairs, sketches
 
-SAME_WORDS = 0.73  # of two texts, in their order; chosen with the next on documents that docs/search.md does not report
-SAME_MEANING = 0.8  # cosine of the documents: texts with another subject may have a long signature in common
+SAME_MEANING = (
+    0.75  # cosine of two documents; short ones about different things may have a long signature in common
+)
 CHUNK = 256  # documents read at once
 BLOCK = 20_000  # documents paired at once: bounds the memory
 PAIRS_AT_ONCE = 256
@@ -108,11 +110,11 @@ class DuplicateFinder:
         stored = {one.document.id: one for one in self._engine.documents(ids, vectors=True)}
         texts = {id_: words(one.document.content) for id_, one in stored.items()}
         for first, second in pairs:
-            if first in stored and second in stored and are_near(stored[first], stored[second]):
-                share = common_words(texts[first], texts[second])
-                if share >= SAME_WORDS:
-                    self._dates |= {id_: first_date(stored[id_].document) for id_ in (first, second)}
-                    yield first, second, share
+            if first not in stored or second not in stored or not are_near(stored[first], stored[second]):
+                continue
+            if share := common_share(texts[first], texts[second]):
+                self._dates |= {id_: first_date(stored[id_].document) for id_ in (first, second)}
+                yield first, second, share
 
 
 def are_near(one: StoredDocument, other: StoredDocument) -> bool:
@@ -120,13 +122,6 @@ def are_near(one: StoredDocument, other: StoredDocument) -> bool:
     if one.vector is None or other.vector is None:
         return False
     return float(one.vector @ other.vector) >= SAME_MEANING
-
-
-def common_words(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of the words of two texts that both have in one order: 2 × common / all words, 0 to 1."""
-    from rapidfuzz.distance import Indel
-
-    return Indel.normalized_similarity(one, other, score_cutoff=SAME_WORDS)
 
 
 def first_date(document: Document) -> str:

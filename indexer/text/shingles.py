@@ -8,7 +8,6 @@ Source: Broder 1997, On the resemblance and containment of documents: the sketch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -23,14 +22,8 @@ HASHES = 32  # of a sketch: 128 bytes
 MIN_SHARED = 3  # hashes that two sketches have in common; texts of fewer than five words have no candidates
 REPRESENTATIVES = 8  # of the texts with one hash; the others are compared with these alone
 HASHED_AT_ONCE = 16  # texts; each may have ten million characters
-PATTERN = r"\w+"
 
 Pairs = NDArray[np.int64]  # [pairs, 2]
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text in lower case."""
-    return re.findall(PATTERN, text.lower())
 
 
 def sketches(texts: Iterable[str]) -> Iterator[bytes]:
@@ -50,7 +43,7 @@ def _vectorizer() -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     return HashingVectorizer(
-        token_pattern=PATTERN, ngram_range=(WORDS, WORDS), n_features=2**31 - 1, alternate_sign=False,
+        token_pattern=r"\w+", ngram_range=(WORDS, WORDS), n_features=2**31 - 1, alternate_sign=False,
         norm=None, dtype=np.float32,
     )  # fmt: skip
 

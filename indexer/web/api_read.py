@@ -147,7 +147,7 @@ def phrases(
         )
     if phrase and filters:
         raise QueryError(
-            "Filters (topic, keyphrase, where) do not apply to a phrase alone.",
+            "Filters (topic, keyphrase, where, hide_duplicates) do not apply to a phrase alone.",
             hint="They apply to documents, and so to the mentions that in=… finds.",
         )
     labels = serialize.labels_of(collection.topics())
@@ -259,7 +259,8 @@ def document(
     stored = served.collection.document(id_)
     labels = serialize.labels_of(served.collection.topics())
     shown = {**serialize.document(stored.document, text=True), **serialize.mined(stored, labels)}
-    return {**shown, "bundle": stored.bundle, "run": stored.run}
+    duplicates = served.collection.duplicates(id_)
+    return {**shown, "duplicates": duplicates, "bundle": stored.bundle, "run": stored.run}
 
 
 @router.get("/similar", response_model=list[schemas.SimilarDocument])

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import StringConstraints
 
-from indexer.engines.base import Filter
+from indexer.engines.base import NO_DUPLICATES, Filter
 from indexer.search.query import MAX_CONDITIONS, MAX_QUERY, check_number, parse_filter
 from indexer.search.results import Mode
 from indexer.search.search import DEEPEST
@@ -47,12 +47,16 @@ async def _filters(
     where: Annotated[
         list[Condition], Query(description="On your own fields: label=cs.RO, year>=2015, lang!=de.")
     ] = [],  # noqa: B006
+    hide_duplicates: Annotated[
+        bool, Query(description="Only one of each group of near duplicates: the original.")
+    ] = False,
 ) -> list[Filter]:
     check_number([*topic, *keyphrase, *where])
     return [
         *(Filter("topic", "=", one) for one in topic),
         *(Filter("keyphrase", "=", one) for one in keyphrase),
         *(parse_filter(one) for one in where),
+        *([NO_DUPLICATES] if hide_duplicates else []),
     ]
 
 

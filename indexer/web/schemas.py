@@ -104,6 +104,9 @@ class Near(BaseModel):
     similarity: float | None = Field(description="Cosine; null when the search was by words alone.")
 
 
+ORIGINAL = "Id of the original, if it is a near duplicate."
+
+
 class DocumentHead(BaseModel):
     id: str
     title: str
@@ -115,6 +118,8 @@ class Document(DocumentHead):
     text: str
     topics: list[TopicShare]
     keyphrases: list[Keyphrase]
+    duplicate_of: str | None = Field(description=ORIGINAL)
+    duplicates: list[str] = Field(description="Ids of its near duplicates.")
     bundle: str = Field(description="The encoder that it was mined with; empty before that.")
     run: str
 
@@ -128,6 +133,7 @@ class Hit(DocumentHead):
     score: float
     topics: list[TopicShare]
     keyphrases: list[Keyphrase]
+    duplicate_of: str | None = Field(None, description=ORIGINAL)
     fragments: list[Fragment]
     passage: str = Field(description="The sentence nearest to the query; empty when searched by words alone.")
     found_by: dict[str, int] = Field(description="Rank by words, by meaning, or both.")

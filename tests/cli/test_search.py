@@ -37,8 +37,8 @@ def test_search_as_json(read):
     }  # fmt: skip
     first = answer["hits"][0]
     assert set(first) == {
-        "rank", "score", "id", "title", "source", "meta", "topics", "keyphrases", "fragments", "passage",
-        "found_by",
+        "rank", "score", "id", "title", "source", "meta", "topics", "keyphrases", "duplicate_of", "fragments",
+        "passage", "found_by",
     }  # fmt: skip
     assert first["rank"] == 1
     assert first["meta"]["subject"] == "robots"

@@ -49,7 +49,8 @@ def test_csv_begins_with_the_mark_of_utf_8_and_nothing_else_does():
 def test_columns_for_people_come_first():
     assert tables.hit_columns(["subject", "published"], "published") == (
         "title", "meta.published", "topics", "keyphrases", "beginning", "id",
-        "rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source", "meta.subject",
+        "rank", "score", "found_by", "topic_ids", "absent_keyphrases", "source",
+        "duplicate_of", "meta.subject",
     )  # fmt: skip
 
 

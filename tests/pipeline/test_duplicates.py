@@ -12,10 +12,9 @@ from hash_encoder import HashEncoder
 from indexer.catalog import Catalog
 from indexer.collection import Collection
 from indexer.engines.base import NO_DUPLICATES
-from indexer.pipeline.duplicates import common_words, first_date, originals_of, without_duplicates
+from indexer.pipeline.duplicates import first_date, originals_of, without_duplicates
 from indexer.records import Document
 from indexer.text import Preparer
-from indexer.text.shingles import words
 
 PUMP = (
     "A heat pump moves heat from the cold ground into a warm house, and needs electric power for its compressor. "
@@ -48,16 +47,6 @@ def record(id_: str, text: str = PUMP, **meta: str) -> dict[str, str]:
 
 
 # -- by hand -------------------------------------------------------------------------------------------------
-
-
-def test_common_words_are_counted_in_their_order() -> None:
-    first, second = (
-        words("one two three four five six seven eight"),
-        words("one two three 4 five six seven eight"),
-    )
-    assert common_words(first, first) == 1.0
-    assert common_words(first, second) == pytest.approx(2 * 7 / 16)
-    assert common_words(first, second[:6]) == 0.0  # 2 × 5 / 14 = .71, below the threshold
 
 
 def test_each_document_gets_the_original_that_it_is_most_similar_to() -> None:

@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from indexer.text.shingles import HASHES, REPRESENTATIVES, candidate_pairs, sketches, words
+from indexer.text.shingles import HASHES, REPRESENTATIVES, candidate_pairs, sketches
 
 
 def sketch(*hashes: int) -> bytes:
     return np.array(hashes, "<u4").tobytes()
-
-
-def test_words_are_lower_case_and_without_punctuation() -> None:
-    assert words("Heat-pumps, in WINTER: 2020!") == ["heat", "pumps", "in", "winter", "2020"]
 
 
 def test_a_sketch_has_one_hash_for_each_shingle_up_to_its_length() -> None:

@@ -24,6 +24,7 @@ router = APIRouter(include_in_schema=False)
 
 SHOWN = 60_000  # characters of a text, unless more is asked for
 SIMILAR = 6
+DUPLICATES = 20  # shown
 VOTES = 12
 PHRASES = 20
 
@@ -51,6 +52,8 @@ def document(
         left=len(whole) - len(text),
         present=[k for k in stored.keyphrases if k.present],
         absent=[k for k in stored.keyphrases if not k.present],
+        original=collection.titles([stored.duplicate_of]) if stored.duplicate_of else {},
+        duplicates=collection.titles(collection.duplicates(id)[:DUPLICATES]),
         why=_why(served, id),
         votes=VOTES,
         similar=collection.similar(id, limit=SIMILAR),

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from indexer.collection import Collection
-from indexer.engines.base import Filter, Fragment
+from indexer.engines.base import NO_DUPLICATES, Filter, Fragment
 from indexer.export.formatting import clean, corrections, ellipses, excerpts, found
 from indexer.records import Document
 from indexer.search.query import MAX_QUERY, parse_filter
@@ -48,6 +48,7 @@ class SearchForm:
     number: int  # of the page, from 1
     why: bool
     diverse: bool
+    hide_duplicates: bool
     verbatim: bool
     chosen: dict[str, list[str]]  # field ► values
     first: str  # dates
@@ -76,6 +77,7 @@ class SearchForm:
             else 1,
             why=bool(given.get("why")),
             diverse=bool(given.get("diverse")),
+            hide_duplicates=bool(given.get("hide_duplicates")),
             verbatim=bool(given.get("verbatim")),
             chosen=chosen,
             first=given.get("from", ""),
@@ -102,11 +104,14 @@ class SearchForm:
 
     def choices(self) -> list[Filter]:
         """Conditions that were chosen, and not typed."""
-        return [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
+        found = [Filter(field, "=", value) for field, values in self.chosen.items() for value in values]
+        return [*found, NO_DUPLICATES] if self.hide_duplicates else found
 
     @property
     def is_empty(self) -> bool:
-        return not (self.query or self.chosen or self.where or self.first or self.last)
+        return not (
+            self.query or self.chosen or self.where or self.first or self.last or self.hide_duplicates
+        )
 
 
 @dataclass(frozen=True)
@@ -321,5 +326,7 @@ def _removable(asked: SearchForm, labels: dict[str, str]) -> list[tuple[str, Add
     if asked.first or asked.last:
         span = asked.first if asked.first == asked.last else f"{asked.first or '…'} to {asked.last or '…'}"
         found.append((span, here.put(**{"from": None, "to": None})))
+    if asked.hide_duplicates:
+        found.append(("Without duplicates", here.put(hide_duplicates=None)))
     found += [(text, here.drop("where", text)) for text in asked.where]
     return found
