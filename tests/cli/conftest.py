@@ -101,6 +101,19 @@ def indexed(tmp_path_factory):
     return folder / "home"
 
 
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory):
+    """A home of these documents with their near duplicates, and what the run said. For reading only."""
+    folder = tmp_path_factory.mktemp("compared")
+    with _command_parts(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INDEXER_DUPLICATES", "on")
+        result = invoked(
+            "index", written(folder / "docs.jsonl", made()), "--topics", "3", home=folder / "home"
+        )
+    assert result.exit_code == 0, result.output
+    return folder / "home", result.stdout
+
+
 @pytest.fixture
 def read(indexed):
     """Call a command that only reads, on the indexed home."""
