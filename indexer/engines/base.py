@@ -29,9 +29,7 @@ Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 MOSTLY = 0.5  # minimum weight of a topic that a document is mostly about
 MIN_DOCUMENTS = 2  # minimum number of documents with a significant keyphrase
-MAX_VALUE_LENGTH = (
-    1024  # characters; longer values of the user's fields are stored, but neither filtered nor counted
-)
+MAX_VALUE_LENGTH = 1024  # characters; longer values of the user's fields are neither filtered nor counted
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,7 @@ class Filter:
     everything else must hold together (and). Equality on strings is exact; a list-valued field matches when
     one of its values does. ``keyphrase`` compares the text case-insensitively. Dates are ISO 8601 strings
     and compare as text. A stored number compares as a number, also with a value given as text (``"2020"``).
-    ``!=`` holds for documents without the field too. ``duplicate_of`` compares with ids of originals, and the empty text
-    means none: see `NO_DUPLICATES`.
+    ``!=`` holds for documents without the field too. The value of ``duplicate_of`` is the id of an original, or empty.
     """
 
     field: str
@@ -290,10 +287,7 @@ class Engine(Protocol):
         ...
 
     def write_duplicates(self, originals: Mapping[str, str | None]) -> None:
-        """Set of which document each of these is a near duplicate; None: of none. Unknown ids are ignored.
-
-        It stays until it is set again, or `store` replaces the document's text.
-        """
+        """Set of which document each is a near duplicate, until `store` replaces its text. Unknown ids are ignored."""
         ...
 
     def delete(self, ids: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 run               one run on one machine: store, prepare, encode, decide, write
 steps             the steps for one chunk of documents; workers call the same ones
 windows           documents cut into windows that an encoder takes whole
+duplicates        near duplicates among the mined documents
 finalize          the end of a run: topics, final keyphrases, phrase rows, labels
 next_generation   a second set of rows, mined with another encoder, and the switch to it
 drift_check       how far a collection has moved since its topics were fitted

@@ -18,7 +18,7 @@ def make_schema_2(cluster: Cluster, names: Names, dims: int) -> None:
         if "vector" in properties:
             properties["vector"] |= {"element_type": "float", "index_options": {"type": "int8_hnsw"}}
         if kind == "documents":
-            del properties["main_topics"], properties["sentences"]
+            del properties["main_topics"], properties["sentences"], properties["duplicate_of"]
             del properties["topic_path"], properties["topic_path_ids"], properties["terms"]
             weights = {"topic": {"type": "keyword"}, "weight": {"type": "double"}}
             properties["topic_weights"] = {"type": "nested", "properties": weights}
