@@ -143,10 +143,9 @@ class Ledger(Database):
         """Iterate over id and sketch of the documents that have one, ascending by id."""
         yield from self._pages(collection, D.sketch, D.sketch.is_not(None))
 
-    def without_sketch(self, collection: str) -> list[str]:
-        """Return the ids of the mined documents that have no sketch, ascending."""
-        found = self._pages(collection, D.source, D.sketch.is_(None), D.state != "stored")
-        return [id_ for id_, _ in found]
+    def without_sketch(self, collection: str) -> dict[str, str]:
+        """Return the mined documents that have no sketch: id ► the run that read it last, ascending by id."""
+        return dict(self._pages(collection, D.run, D.sketch.is_(None), D.state != "stored"))
 
     def set_sketches(self, collection: str, sketches: Mapping[str, bytes | None]) -> None:
         """Record the sketches of documents; None removes one. Unknown ids are ignored."""

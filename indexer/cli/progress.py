@@ -31,6 +31,7 @@ NAMES = {
     "load": "Loading the encoder",
     "measure": "Measuring which backend is fastest here, once",
     "mine": "Finding phrases",
+    "duplicates": "Comparing documents",
     "fit topics": "Finding topics",
     "assign": "Choosing keyphrases",
     "consolidate": "Counting phrases",

@@ -43,6 +43,7 @@ class DuplicateFinder:
         self._collection = collection
         self._progress = progress
         self._dates: dict[str, str] = {}
+        self._runs: dict[str, str] = {}  # that read each document
 
     def update(self) -> int:
         """Compare the mined documents that have not been compared, and those whose original is gone or has another text.
@@ -55,35 +56,49 @@ class DuplicateFinder:
         if not ids:
             return 0
         fresh = self._sketches(ids)
-        originals = set(before.values())
-
-        def precedence(id_: str) -> tuple[bool, str, bool, str]:
-            return id_ not in originals, self._dates.get(id_) or UNDATED, id_ in fresh, id_
-
-        left_out = before.keys() | set(ids)
-        known = {
-            id_: sketch for id_, sketch in self._catalog.sketches(self._collection) if id_ not in left_out
-        }
-        sketched = known | fresh
-        links = self._links(
-            sorted(known, key=precedence) + sorted(fresh, key=precedence), sketched, len(known)
-        )
-        fixed = originals.intersection(known)
-        undecided = (fresh.keys() | links.keys()) - fixed
-        found = originals_of(sorted(undecided, key=precedence), links, fixed)
+        found = self._compare(fresh, before)
         self._catalog.check_locks()
         self._engine.write_duplicates({id_: of for id_, of in found.items() if of != before.get(id_)})
         self._catalog.set_sketches(self._collection, fresh)
         return sum(found[id_] is not None for id_ in fresh)
 
+    def _compare(self, fresh: Mapping[str, bytes], before: Mapping[str, str]) -> dict[str, str | None]:
+        """Find the original of each of these documents, and of others that were original to none.
+
+        Args:
+            fresh: Their sketches.
+            before: The original of each near duplicate, as it was.
+        """
+        originals = set(before.values())
+
+        def precedence(id_: str) -> tuple[bool, str, str, str]:
+            return id_ not in originals, self._dates.get(id_) or UNDATED, self._runs.get(id_, ""), id_
+
+        left_out = before.keys() | fresh.keys()
+        sketched = self._catalog.sketches(self._collection)
+        known = {id_: sketch for id_, sketch in sketched if id_ not in left_out}
+        order = sorted(known, key=precedence) + sorted(fresh, key=precedence)
+        links = self._links(order, {**known, **fresh}, len(known))
+        self._note_runs(links)
+        fixed = originals.intersection(known)
+        undecided = (fresh.keys() | links.keys()) - fixed
+        return originals_of(sorted(undecided, key=precedence), links, fixed)
+
     def _to_compare(self, before: Mapping[str, str]) -> list[str]:
         """Ids of the documents without a sketch, and of those whose original is one of these, or was deleted."""
-        waiting = self._catalog.without_sketch(self._collection)
+        self._runs = self._catalog.without_sketch(self._collection)
         originals = set(before.values())
-        lost = originals.intersection(waiting) | (
-            originals - self._catalog.ledger(self._collection, sorted(originals)).keys()
-        )
-        return sorted({*waiting, *(id_ for id_, original in before.items() if original in lost)})
+        there = self._catalog.ledger(self._collection, sorted(originals)).keys() - self._runs.keys()
+        orphans = [id_ for id_, original in before.items() if original not in there]
+        self._note_runs(orphans)
+        return sorted({*self._runs, *orphans})
+
+    def _note_runs(self, ids: Iterable[str]) -> None:
+        """Note which runs read these documents: where dates decide nothing, the earlier run does."""
+        unknown = sorted(set(ids).difference(self._runs))
+        self._runs |= {
+            id_: entry.run for id_, entry in self._catalog.ledger(self._collection, unknown).items()
+        }
 
     def _sketches(self, ids: Sequence[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
