@@ -271,9 +271,7 @@ def test_plan_counts_and_writes_nothing(tmp_path):
         assert (plan.documents, plan.new, plan.changed, plan.unchanged, plan.missing) == (30, 1, 1, 28, 1)
         assert plan.megabytes == 0.1  # two documents, .03 for the rows of each
         write(source, [*records[:-1], {"id": "x", "text": "x" * 1_000_000}])
-        assert (
-            collection.plan([source]).megabytes == 3.1
-        )  # and the text with its index, three times its length
+        assert collection.plan([source]).megabytes == 3.1  # and the text with its index, thrice its length
         assert state(collection) == before
 
 

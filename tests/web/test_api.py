@@ -97,10 +97,8 @@ def test_filters_of_a_phrase_alone_are_refused(web, given):
     """A phrase without context belongs to no document that they could leave out."""
     answer = web.get("/api/phrases", params={"phrase": "tides", **given})
     assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
-    assert (
-        answer.json()["detail"]
-        == "Filters (topic, keyphrase, where, hide_duplicates) do not apply to a phrase alone."
-    )
+    refused = "Filters (topic, keyphrase, where, hide_duplicates) do not apply to a phrase alone."
+    assert answer.json()["detail"] == refused
     assert "in=" in answer.json()["hint"]
 
 

@@ -35,11 +35,10 @@ def of(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
 
 
 def condition(connection: sqlite3.Connection, operator: str, original: str) -> tuple[str, list[Any]]:
-    """Return SQL for the near duplicates of an original; without one, for the documents that are none."""
-    table = _table(connection)
+    """Return SQL for the near duplicates of an original; without one, for all."""
     if not original:
-        return f"SELECT doc FROM documents WHERE doc NOT IN (SELECT doc FROM {table})", []
-    return f"SELECT doc FROM {table} WHERE original {operator} ?", [bindable(original)]
+        return f"SELECT doc FROM {_table(connection)}", []
+    return f"SELECT doc FROM {_table(connection)} WHERE original {operator} ?", [bindable(original)]
 
 
 def counts(

@@ -177,10 +177,21 @@ def _met(connection: sqlite3.Connection, conditions: list[Filter], size: int) ->
             raise QueryError(f"'{condition.field} {condition.operator}' takes one value, not a list.")
         for item in items:
             sql, values = _condition(connection, condition, item)
-            met[column(connection.execute(sql, values))] = True
+            docs = column(connection.execute(sql, values))
+            if condition.field == duplicates.NAME and not item:
+                met |= _all_but(docs, size)
+            else:
+                met[docs] = True
         if condition.operator == "!=":
             met = ~met
     return met
+
+
+def _all_but(docs: Docs, size: int) -> Mask:
+    """Return a mask of the others: those without a value are many, and not read."""
+    mask = np.ones(size, np.bool_)
+    mask[docs] = False
+    return mask
 
 
 def _condition(connection: sqlite3.Connection, condition: Filter, item: Any) -> tuple[str, list[Any]]:
