@@ -21,7 +21,7 @@ from indexer.engines.values import ISO_DATE
 from indexer.protocols import Progress
 from indexer.records import Document, StoredDocument
 from indexer.text.common_words import common_share, words
-from indexer.text.shingles import candidate_pairs, sketches
+from indexer.text.shingles import candidate_pairs, sketch
 
 SAME_MEANING = (
     0.75  # cosine of two documents; short ones about different things may have a long signature in common
@@ -76,7 +76,7 @@ class DuplicateFinder:
 
         left_out = before.keys() | fresh.keys()
         sketched = self._catalog.sketches(self._collection)
-        known = {id_: sketch for id_, sketch in sketched if id_ not in left_out}
+        known = {id_: its for id_, its in sketched if id_ not in left_out}
         order = sorted(known, key=precedence) + sorted(fresh, key=precedence)
         links = self._links(order, {**known, **fresh}, len(known))
         self._note_runs(links)
@@ -104,7 +104,7 @@ class DuplicateFinder:
         found: dict[str, bytes] = {}
         for some in batches(ids, CHUNK):
             documents = [stored.document for stored in self._engine.documents(some)]
-            found |= zip((d.id for d in documents), sketches(d.content for d in documents), strict=True)
+            found |= {document.id: sketch(document.content) for document in documents}
             self._dates |= {document.id: first_date(document) for document in documents}
             self._progress("duplicates", len(found), len(ids))
         return found

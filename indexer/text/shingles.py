@@ -8,44 +8,32 @@ Source: Broder 1997, On the resemblance and containment of documents: the sketch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
+from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.common import batches
+from indexer.text.common_words import words
 
-WORDS = 3  # of a shingle
 HASHES = 32  # of a sketch: 128 bytes
 MIN_SHARED = 3  # hashes that two sketches have in common; texts of fewer than five words have no candidates
 REPRESENTATIVES = 8  # of the texts with one hash; the others are compared with these alone
-HASHED_AT_ONCE = 16  # texts; each may have ten million characters
 
 Pairs = NDArray[np.int64]  # [pairs, 2]
 
 
-def sketches(texts: Iterable[str]) -> Iterator[bytes]:
-    """Return the sketch of each text: its lowest hashes, ascending, as little-endian uint32.
+def sketch(text: str) -> bytes:
+    """Return the lowest hashes of a text's shingles, ascending, as little-endian uint32.
 
-    A text of fewer than three words has an empty one.
+    A text of fewer than three words has none.
     """
-    for some in batches(texts, HASHED_AT_ONCE):
-        hashed = _vectorizer().transform(some)
-        hashed.sum_duplicates()  # sorts them, too
-        for start, end in zip(hashed.indptr, hashed.indptr[1:], strict=False):
-            yield hashed.indices[start : min(end, start + HASHES)].astype("<u4").tobytes()
+    from sklearn.utils import murmurhash3_32
 
-
-@cache
-def _vectorizer() -> Any:
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    return HashingVectorizer(
-        token_pattern=r"\w+", ngram_range=(WORDS, WORDS), n_features=2**31 - 1, alternate_sign=False,
-        norm=None, dtype=np.float32,
-    )  # fmt: skip
+    read = words(text)
+    shingles = map(" ".join, zip(read, read[1:], read[2:], strict=False))
+    lowest = nsmallest(HASHES, {murmurhash3_32(shingle, positive=True) for shingle in shingles})
+    return np.array(lowest, "<u4").tobytes()
 
 
 def candidate_pairs(sketches: Sequence[bytes], known: int = 0) -> Pairs:
