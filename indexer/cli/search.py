@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -66,7 +67,7 @@ MAX_FRAGMENTS = 2
 @json_of("query, mode, total (matches by words), listed (on all pages; null if unknown), has_more, relaxed, diverse, "
          "corrections, synonyms, close (false: none of the nearest is close in meaning), also (phrases to search, too), "
          "page, limit, hits (each with topics, keyphrases, duplicate_of, fragments, passage, found_by, and near with "
-         "--why), facets, facets_over; with --all a list of hits. "
+         "--why), facets, facets_over; with --all query and hits. "
          "Scores are rounded: by words BM25, by meaning a cosine, by both a weighted mean of cosine and relative BM25. "
          "Places and marks are character offsets, the end excluded")  # fmt: skip
 @pass_app
@@ -323,11 +324,12 @@ def _save(
 
 
 def _print_all(collection: Collection, query: str, filters: Sequence[Filter], verbatim: bool) -> None:
-    """Print one JSON array, one document at a time."""
+    """Print a JSON object with all hits, one document at a time: its names are those of a page of hits."""
     labels = serialize.labels_of(collection.topics())
+    click.echo(f'{{"query": {json.dumps(query)}, "hits":', nl=False)
     before = "[\n"
     for hit in collection.scan(query, filters=filters, verbatim=verbatim):
         click.echo(before, nl=False)
         print_json(serialize.hit(hit, labels))
         before = ","
-    click.echo("]" if before == "," else "[]")
+    click.echo("]}" if before == "," else "[]}")

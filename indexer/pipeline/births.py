@@ -14,6 +14,7 @@ import numpy as np
 from indexer.catalog import Catalog
 from indexer.common import Floats, batches, shuffled, unit
 from indexer.engines.base import Engine
+from indexer.pipeline.duplicates import without_duplicates
 from indexer.pipeline.phrase_rows import VECTORS_PER_PHRASE, phrase_count, phrase_row
 from indexer.pipeline.topic_fit import CHUNK, SAMPLE_DOCUMENTS
 from indexer.topics.births import SMALLEST, rising
@@ -69,7 +70,7 @@ def since(named: NamedFit) -> str:
 
 def _find(engine: Engine, catalog: Catalog, collection: str, live: NamedFit) -> Iterator[Rising]:
     born = {t.id for t in catalog.topics(collection) if t.born_run > since(live)}  # of an earlier proposal
-    new = _newest(catalog, collection, since(live))
+    new = without_duplicates(engine, _newest(catalog, collection, since(live)))
     old = nsmallest(SAMPLE_DOCUMENTS, catalog.ids(collection, state="done", until=since(live)), key=shuffled)
     there, old_vectors = _vectors(engine, old, set())
     ids, vectors = _vectors(engine, new, born)

@@ -57,13 +57,18 @@ def test_words_of_the_query_need_no_quotes(read):
     assert one == several
 
 
-def test_all_lists_what_is_found_by_words_as_one_array(read):
+def test_all_lists_what_is_found_by_words_under_the_names_of_a_page_of_hits(read):
     paged = found(read("search", "robot", "--mode", "words", "--limit", "21", "--json"))["hits"]
-    listed = found(read("search", "robot", "--all", "--json"))
+    answer = found(read("search", "robot", "--all", "--json"))
+    listed = answer["hits"]
+    assert answer.keys() == {"query", "hits"}
+    assert answer["query"] == "robot"
     assert [(hit["id"], hit["rank"]) for hit in listed] == [(hit["id"], hit["rank"]) for hit in paged]
-    assert len(found(read("search", "robot nowhere", "--all", "--json"))) == len(listed)  # any of the words
-    assert len(found(read("search", "--all", "--json", "--where", "year<2005"))) == 5
-    assert found(read("search", "nowhere", "--all", "--json")) == []
+    assert len(found(read("search", "robot nowhere", "--all", "--json"))["hits"]) == len(
+        listed
+    )  # any of the words
+    assert len(found(read("search", "--all", "--json", "--where", "year<2005"))["hits"]) == 5
+    assert found(read("search", "nowhere", "--all", "--json"))["hits"] == []
     assert read("search", "robot", "--all").exit_code == 2
     assert read("search", "robot", "--all", "--json", "--mode", "meaning").exit_code == 2
 

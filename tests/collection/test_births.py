@@ -56,6 +56,13 @@ def test_later_documents_get_the_new_topic_and_it_is_not_born_twice(reports, tmp
     assert reports.rising() == []
 
 
+def test_copies_of_one_text_are_no_subject(reports, tmp_path, monkeypatch):
+    copies = [{"id": f"copy{i:02}", "title": f"Copy {i}", "text": BREAD.format(1) * 3} for i in range(18)]
+    monkeypatch.setenv("INDEXER_DUPLICATES", "on")
+    with opened(tmp_path / "home") as collection:
+        assert collection.index([write(tmp_path / "b.jsonl", copies)]).notes == []
+
+
 def test_more_documents_on_what_there_is_are_not_rising(reports, tmp_path):
     more = [{**record, "id": f"more{record['id']}"} for record in made(45)]
     assert reports.index([write(tmp_path / "b.jsonl", more)]).notes == []
