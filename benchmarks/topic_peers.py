@@ -2,9 +2,9 @@
 
     .venv-bench/bin/python -m benchmarks.topic_peers --data arxiv.jsonl.gz:3000 --data posts.jsonl.gz:4000
 
-Documents are a sample by the hash of their ids. Three tables for each file: topics (with the number of classes requested,
-and without being asked), the upper level where classes have families (``rec.autos``: ``rec``), and the classes' names as a
-vocabulary. Then the names that the product gave, to be read.
+Documents are a sample by the hash of their ids. Three tables for each file: topics (with the number of classes
+requested, and without), the upper level where classes have families (``rec.autos``: ``rec``), and the classes' names as
+a vocabulary. Then the names that the product gave, to be read.
 """
 
 from __future__ import annotations

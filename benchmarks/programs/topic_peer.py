@@ -2,8 +2,8 @@
 
     python -m benchmarks.programs.topic_peer FOLDER MODEL NUMBER
 
-The folder has `texts.json`, `vectors.npy`, and for `bertopic-zeroshot` `classes.json`. NUMBER is 0 where the model decides.
-The answer has the topic of each text (null: none), the words of each topic and what the model would call it.
+The folder has `texts.json`, `vectors.npy`, and for `bertopic-zeroshot` `classes.json`. NUMBER is 0 where the model
+decides. The answer has the topic of each text (null: none), the words of each topic and what the model would call it.
 """
 
 from __future__ import annotations
