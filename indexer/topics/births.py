@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.stats import binom
 
 from indexer.common import Floats
 
@@ -29,6 +26,10 @@ def rising(old: Floats, new: Floats) -> list[NDArray[np.intp]]:
     """
     if len(new) < SMALLEST or len(old) < NEIGHBOURS:
         return []
+    from scipy.sparse import coo_array  # here: it takes a second to import
+    from scipy.sparse.csgraph import connected_components
+    from scipy.stats import binom
+
     cosines = new @ np.concatenate([old, new]).T
     cosines[np.arange(len(new)), len(old) + np.arange(len(new))] = -2  # itself
     near = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
