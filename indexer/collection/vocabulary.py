@@ -66,7 +66,7 @@ class VocabularyMethods(IndexMethods, TopicMethods):
             )
         self.catalog.save_terms(self.name, wanted)
         self.catalog.set_strict(self.name, strict)
-        return self.index([], refit=True, progress=progress)
+        return self.index([], progress=progress)
 
     @on_live_generation
     def remove_terms(
@@ -82,4 +82,4 @@ class VocabularyMethods(IndexMethods, TopicMethods):
         labels = {term.label.casefold(): term.key for term in self.vocabulary()}
         wanted = None if keys is None else [labels.get(key.casefold(), key) for key in keys]
         self.catalog.remove_terms(self.name, wanted)
-        return self.index([], refit=True, progress=progress)
+        return self.index([], progress=progress)

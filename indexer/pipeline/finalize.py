@@ -119,7 +119,7 @@ class Finisher:
         new = live is None or self._needs_fit(live, request, refit)
         if live is None or new:
             with timed("fit topics"):
-                live = self._begun or self._fit_again(live, request)
+                live = self._begun or self._fit_again(live, request, keep=not refit)
             if live is None:
                 return False
         documents = self._documents(again=new)
@@ -155,10 +155,16 @@ class Finisher:
                 finder = DuplicateFinder(self.engine, self.catalog, self.collection, self._progress)
                 self.duplicates += finder.update()
 
-    def _fit_again(self, live: NamedFit | None, request: TopicRequest) -> NamedFit | None:
-        """Fit topics; the model stays unless another is requested, and the number where only the texts were replaced."""
+    def _fit_again(
+        self, live: NamedFit | None, request: TopicRequest, *, keep: bool = False
+    ) -> NamedFit | None:
+        """Fit topics; the model stays unless another is requested.
+
+        Args:
+            keep: The number of topics stays as a user requested it, too: only texts, terms or corrections have changed.
+        """
         self._progress("fit topics", 0, None)
-        number = live.requested if live and live.outdated else None
+        number = live.requested if live and (live.outdated or keep) else None
         levels = request.levels if str(request.levels) or not live else Levels.read(live.levels)
         number = request.number or levels.topics or number
         request = TopicRequest(request.model or (live.model if live else ""), number, levels)

@@ -112,6 +112,7 @@ class Shaper(Finisher):
                 centroids=np.concatenate([live.fit.centroids, np.stack(centroids)]),
             ),
             ids=(*live.ids, *ids),
+            requested=live.requested and live.requested + len(ids),
             lineage=(
                 *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in kept),
                 *(LineageEntry(self.run, None, id_, "born") for id_ in ids),
@@ -160,6 +161,7 @@ class Shaper(Finisher):
                 centroids=np.concatenate([live.fit.centroids[others], np.stack(centroids)]),
             ),
             ids=(*(id_ for id_ in live.ids if id_ != topic), *ids),
+            requested=live.requested and live.requested + number - 1,
             lineage=(
                 *(
                     LineageEntry(self.run, id_, id_, "kept", 1.0)

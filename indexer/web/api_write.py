@@ -93,6 +93,14 @@ def merge_topic(
     return _begun(served, response, task_work.merge(served, name, wanted.into))
 
 
+@router.post("/topics/{id}/documents", response_model=schemas.Task, status_code=202, dependencies=[JSON])
+def correct_topic(
+    served: Shared, writer: Writer, response: Response, name: TopicPath, wanted: schemas.Correct
+) -> dict[str, Any]:
+    """Say that documents have a topic, or have it not. Topics are fitted again and learn from it."""
+    return _begun(served, response, task_work.correct(served, name, wanted.ids, wanted.belongs))
+
+
 @router.post("/retry", response_model=schemas.Task, status_code=202)
 def retry(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
     """Retry the dead-letter entries."""

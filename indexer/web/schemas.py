@@ -398,6 +398,11 @@ class Merge(Taken):
     ]
 
 
+class Correct(Taken):
+    ids: list[Annotated[str, Field(max_length=512)]] = Field(min_length=1, max_length=1_000)
+    belongs: bool | None = Field(True, description="null forgets what was said.")
+
+
 class Retrain(Taken):
     if_drifted: bool = Field(
         False, description="Only if new documents are unlike the old ones, or very many."

@@ -250,6 +250,20 @@ def merge(served: Served, name: str, into: str) -> Task:
     return served.tasks.add("merge", join, about=f"{labels.get(part, part)} into {labels.get(whole, whole)}")
 
 
+def correct(served: Served, name: str, ids: Sequence[str], belongs: bool | None) -> Task:
+    """Say which documents a topic has; see `Collection.correct_topic`, which may refuse it: then the task fails.
+
+    Raises:
+        NotFound: There is no such topic.
+    """
+    topic = served.collection.topic_tree().by_id[served.collection.topic_id(name)]
+
+    def fit(progress: Progress) -> Result:
+        return asdict(served.collection.correct_topic(topic.id, ids, belongs=belongs, progress=progress))
+
+    return served.tasks.add("correct", fit, about=f"{topic.label} ({topic.id})")
+
+
 def retrain(served: Served, **wanted: Any) -> Task:
     """Adapt the encoder: here, or by workers where there is a broker."""
 

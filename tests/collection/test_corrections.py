@@ -91,6 +91,14 @@ def test_a_term_learns_from_documents_what_its_name_does_not_say(tmp_path):
         assert sum(map(bool, found)) >= 33
 
 
+def test_the_number_of_topics_that_a_user_requested_stays(reports):
+    reports.index([], topics=2, refit=True)
+    given = reports.topics()[1].id
+    reports.correct_topic(given, ["d00"])
+    assert len(reports.topics()) == 2
+    assert topic_ids(reports, "d00") == [given]
+
+
 def test_what_is_not_there_cannot_be_corrected(reports):
     subject = by_subject(reports)
     with pytest.raises(NotFound, match="no document 'nothing'"):

@@ -178,6 +178,21 @@ def test_a_topic_is_merged_into_another(client):
     assert client.post(f"/api/topics/{large['id']}/merge", json={"into": "nothing"}).status_code == 404
 
 
+def test_documents_are_given_to_a_topic_and_taken_away(client):
+    first, second, *_ = client.get("/api/topics").json()
+    id_ = client.get(f"/api/topics/{first['id']}").json()["top_documents"][0]["id"]
+    path = f"/api/topics/{second['id']}/documents"
+    assert posted(client, path, json={"ids": [id_]})["state"] == "done"
+    why = client.get("/api/why", params={"document": id_}).json()
+    assert [topic["id"] for topic in why["topics"]] == [second["id"]]
+    assert why["said"] == [{"id": second["id"], "label": second["label"], "belongs": True}]
+    assert posted(client, path, json={"ids": [id_], "belongs": None})["state"] == "done"
+    assert client.get("/api/why", params={"document": id_}).json()["said"] == []
+    assert "no document 'nothing'" in posted(client, path, json={"ids": ["nothing"]})["error"]
+    assert client.post("/api/topics/nothing/documents", json={"ids": [id_]}).status_code == 404
+    assert client.post(path, json={"ids": []}).status_code == 422
+
+
 def test_a_name_waits_for_nobody_and_says_who_writes(client):
     topic = client.get("/api/topics").json()[0]
     with client.app.state.served.collection.catalog.lock("main", "indexer index"):

@@ -99,6 +99,7 @@ def test_every_route_has_an_example_that_is_answered(web):
         ("/operations/files", "/operations#tasks"),
         ("/operations/dismiss", "/operations#dead"),
         ("/document/delete", "/"),
+        ("/document/topic", "/"),
         ("/logout", "/"),
     ],
 )
@@ -307,6 +308,21 @@ def test_while_somebody_writes_pages_say_so(client):
 
 
 # -- documents and phrases -----------------------------------------------------------------------------------
+
+
+def test_a_document_is_given_a_topic_on_its_page(web):
+    tree = seen(web, "/document?id=d04")
+    other = tree.xpath("//form[@action='/document/topic']//option[not(@selected)]")[0]
+    assert send(web, tree, "/document/topic", topic=other.get("value"), belongs="yes").status_code == 200
+    finish(web)
+    tree = seen(web, "/document?id=d04")
+    assert f"Given: {text(other)}." in text(tree)
+    assert one(tree, "//form[@action='/document/topic']//option[@selected]").get("value") == other.get(
+        "value"
+    )
+    send(web, tree, "/document/topic", topic=other.get("value"), belongs="")
+    finish(web)
+    assert "Given:" not in text(seen(web, "/document?id=d04"))
 
 
 def test_a_document_has_its_phrases_marked(web):

@@ -95,6 +95,25 @@ def delete(
     return to_task(task_work.delete(served, id))
 
 
+@router.get("/document/topic")
+def corrected() -> RedirectResponse:
+    """The address of the form stays in a browser after a refusal, and may be loaded again."""
+    return RedirectResponse("/", 303)
+
+
+@router.post("/document/topic")
+def correct(
+    request: Request,
+    served: Shared,
+    writer: FormWriter,
+    id: Annotated[str, Form(max_length=512)] = "",
+    topic: Annotated[str, Form(max_length=200)] = "",
+    belongs: Annotated[str, Form(max_length=3)] = "yes",
+) -> RedirectResponse:
+    """Say that the document has a topic (``yes``), has it not (``no``), or forget what was said (``""``)."""
+    return to_task(task_work.correct(served, topic, [id], belongs == "yes" if belongs else None))
+
+
 @router.get("/phrases")
 def phrases(
     request: Request,
