@@ -320,7 +320,7 @@ def test_a_document_is_given_a_topic_on_its_page(web):
     assert one(tree, "//form[@action='/document/topic']//option[@selected]").get("value") == other.get(
         "value"
     )
-    send(web, tree, "/document/topic", topic=other.get("value"), belongs="")
+    send(web, tree, "/document/topic", topic=other.get("value"), belongs="undo")
     finish(web)
     assert "Given:" not in text(seen(web, "/document?id=d04"))
 

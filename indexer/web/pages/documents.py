@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -108,10 +108,11 @@ def correct(
     writer: FormWriter,
     id: Annotated[str, Form(max_length=512)] = "",
     topic: Annotated[str, Form(max_length=200)] = "",
-    belongs: Annotated[str, Form(max_length=3)] = "yes",
+    belongs: Annotated[Literal["yes", "no", "undo"], Form()] = "yes",
 ) -> RedirectResponse:
-    """Say that the document has a topic (``yes``), has it not (``no``), or forget what was said (``""``)."""
-    return to_task(task_work.correct(served, topic, [id], belongs == "yes" if belongs else None))
+    """Say that the document has a topic, has it not, or forget what was said."""
+    said = {"yes": True, "no": False, "undo": None}
+    return to_task(task_work.correct(served, topic, [id], said[belongs]))
 
 
 @router.get("/phrases")
