@@ -114,7 +114,20 @@ def fit(sample: Sample, number: int | None = None, *, starts: Sequence[int] = ra
     present = _present(sample, documents, number)
     if present is not None and score(present) >= NEARLY_BEST * score(best):
         return space.fit(present)
-    return space.fit(best)
+    return space.fit(by_first_document(documents, best))
+
+
+def by_first_document(documents: Floats, topics: Floats) -> Floats:
+    """The topics in the order of their first documents.
+
+    Clusters have no order of their own: equal trees of another start, engine or processor would number topics otherwise.
+    """
+    nearest = np.argmax(documents @ topics.T, axis=1)
+    first = [
+        int(np.argmax(nearest == at)) if (nearest == at).any() else len(nearest) for at in range(len(topics))
+    ]
+    ordered: Floats = topics[np.argsort(first, kind="stable")]
+    return ordered
 
 
 def _present(sample: Sample, documents: Floats, number: int | None) -> Floats | None:
