@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from indexer.catalog.database import storable
 from indexer.catalog.entries import topic_id
 from indexer.catalog.tables import CounterRow as C
 from indexer.catalog.tables import TermRow as T
+from indexer.catalog.tables import TopicRow as R
 from indexer.catalog.topics import Topics
 from indexer.errors import NotFound, QueryError
 
@@ -106,7 +107,8 @@ class Vocabularies(Topics):
         Raises:
             NotFound: There is no term with one of the keys.
         """
-        known = {term.key for term in self.terms(collection)}
+        terms = self.terms(collection)
+        known = {term.key for term in terms}
         if unknown := sorted(set(keys or ()) - known):
             raise NotFound(
                 f"The vocabulary has no term '{unknown[0]}'.", hint="indexer topics vocabulary lists them."
@@ -114,4 +116,7 @@ class Vocabularies(Topics):
         gone = known if keys is None else set(keys)
         with self._writing() as connection:
             connection.execute(delete(T).where(T.collection == collection, T.key.in_(gone)))
+            ids = [term.topic for term in terms if term.key in gone]
+            named = update(R).where(R.collection == collection, R.id.in_(ids))
+            connection.execute(named.values(label_locked=False))  # its name was that of the term
         return len(gone)

@@ -9,7 +9,7 @@ from indexer.cli.app import App, json_of, json_option, pass_app
 from indexer.cli.index import show_report
 from indexer.cli.output import show_result, table, working
 from indexer.export import serialize
-from indexer.export.formatting import clean
+from indexer.export.formatting import clean, count
 
 
 @click.command()
@@ -36,6 +36,8 @@ def correct(app: App, topic: str, documents: tuple[str, ...], wrong: bool, undo:
         report = collection.correct_topic(
             topic, documents, belongs=None if undo else not wrong, progress=progress
         )
+        said = len(collection.corrections())
+    report.notes.append(f"{count(said, 'correction')} now. See: indexer topics corrections")
     show_report(app, report, as_json=as_json)
 
 

@@ -10,7 +10,7 @@ from indexer.cli.app import App, Group, json_of, json_option, pass_app
 from indexer.cli.index import show_report
 from indexer.cli.output import show_result, table, working
 from indexer.export import serialize
-from indexer.export.formatting import clean
+from indexer.export.formatting import clean, count
 
 
 @click.group(cls=Group, default="list")
@@ -91,6 +91,8 @@ def add_terms(app: App, file: Path | None, field: str | None, strict: bool, as_j
         if field:
             terms = collection.terms_of_field(field)
         report = collection.add_terms(terms, strict=strict, progress=progress)
+        total = len(collection.vocabulary())
+    report.notes.append(f"{count(len(terms), 'term')} added or replaced; the vocabulary has {total:,}.")
     show_report(app, report, as_json=as_json)
 
 

@@ -30,7 +30,7 @@ from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Topic
 from indexer.topics.fits import NamedFit, live_fit
 from indexer.topics.hierarchy import TopicTree, with_names, with_parents
-from indexer.topics.labels import LabelMaker, label_of
+from indexer.topics.labels import LabelMaker, label_of, with_name_first
 from indexer.topics.levels import Levels
 from indexer.topics.models.registry import TopicRequest
 
@@ -377,6 +377,8 @@ class Finisher:
             phrases = leading.get(id_, old.phrases if old else ())
             term = terms.get(id_)
             locked = bool(term or (old and old.label_locked))
+            if old and not locked:
+                phrases = with_name_first(phrases, old.label)
             label = label_of(phrases) if old is None or (rename and not locked) else old.label
             topics.append(
                 Topic(
@@ -392,7 +394,8 @@ class Finisher:
             or (not rename and {t.id for t in before.subtopics(id_)} == _below(named.parents, id_))
         }
         kept |= {term.topic: (term.label, True) for term in named.terms}
-        topics = with_parents(topics, named.parents, sizes, kept)
+        keys = {term.topic: term.key for term in named.terms}
+        topics = with_parents(topics, named.parents, sizes, kept, keys)
         if rename:
             topics = self._with_names_of_model(TopicTree(topics))
         self.catalog.check_locks()

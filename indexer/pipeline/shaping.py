@@ -113,6 +113,7 @@ class Shaper(Finisher):
             ),
             ids=(*live.ids, *ids),
             requested=live.requested and live.requested + len(ids),
+            shaped=True,
             lineage=(
                 *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in kept),
                 *(LineageEntry(self.run, None, id_, "born") for id_ in ids),
@@ -162,6 +163,7 @@ class Shaper(Finisher):
             ),
             ids=(*(id_ for id_ in live.ids if id_ != topic), *ids),
             requested=live.requested and live.requested + number - 1,
+            shaped=True,
             lineage=(
                 *(
                     LineageEntry(self.run, id_, id_, "kept", 1.0)

@@ -72,6 +72,7 @@ class TopicFitter:
         self._run = run
         self._model = model
         self._encode = encode
+        self._there: list[str] = []  # ids of the topics that `Sample.before` numbers
         self.read: dict[str, MinedRows] = {}  # the sampled documents as they were read; up to 150 MB
 
     def fit(
@@ -87,6 +88,8 @@ class TopicFitter:
         rows, sample = self._sample(ids, again=live is not None and not live.outdated)
         if sample is None:
             return None
+        shaped = live is not None and live.shaped and request.number in (None, live.requested)
+        sample = replace(sample, shaped=shaped)
         fingerprint = hashlib.sha256(sample.vectors.astype(np.float16).tobytes()).hexdigest()[:16]
         ancestors = {topic.id for topic in old}
         terms, strict = self._catalog.terms(self._collection), self._catalog.strict(self._collection)
@@ -104,7 +107,7 @@ class TopicFitter:
         of_terms = seeds.topics if seeds else ()
         shapes = _shapes(fitted, rows, sample)
         old_tree = TopicTree(old)
-        names, lineage = self._topics(old_tree, shapes, of_terms, live)
+        names, lineage = self._topics(old_tree, shapes, of_terms, live, fitted.continues)
         topics = (*of_terms, *names)
         corrections = tuple(followed(corrections, lineage, set(topics)))
         fitted = taught(fitted, topics, self._examples(corrections, names))
@@ -129,6 +132,7 @@ class TopicFitter:
             placed=present.placed if present else {},
             corrections=corrections,
             corrected=corrected,
+            shaped=shaped,
         )
         save_fit(self._catalog, self._collection, named, sample=fingerprint, documents=len(ids))
         return named
@@ -159,16 +163,28 @@ class TopicFitter:
         return {topic: np.stack(vectors) for topic, vectors in found.items()}
 
     def _topics(
-        self, old: TopicTree, shapes: Sequence[TopicShape], of_terms: Sequence[str], live: NamedFit | None
+        self,
+        old: TopicTree,
+        shapes: Sequence[TopicShape],
+        of_terms: Sequence[str],
+        live: NamedFit | None,
+        continues: Sequence[int],
     ) -> tuple[list[str], list[LineageEntry]]:
         """Ids of the mined topics, and what became of the old ones.
 
         Args:
             shapes: Of the terms, then of the mined topics.
+            continues: As in `TopicFit`, of the mined topics.
         """
         before = [topic for topic in old.leaves if topic.id not in of_terms]
         old_shapes, owners, merged = self._old_shapes(before, live)
-        continued, parts = trace(old_shapes, shapes[len(of_terms) :]).of_owners(owners, merged)
+        same = [
+            (shape, new)
+            for new, at in enumerate(continues)
+            for shape, owner in enumerate(owners)
+            if at >= 0 and before[owner].id == self._there[at]
+        ]
+        continued, parts = trace(old_shapes, shapes[len(of_terms) :], same).of_owners(owners, merged)
         names = self._names(continued, before) | {n: before[o].id for n, o in parts.items()}
         lineage = [*self._lineage(continued, names, before), *self._kept_or_born(of_terms, old)]
         if of_terms:
@@ -328,7 +344,7 @@ class TopicFitter:
             topics.append(stored.topics[0].topic_id if stored.topics else "")
         if not rows:
             return [], None
-        there = sorted({*topics} - {""})
+        self._there = there = sorted({*topics} - {""})
         before = np.array([there.index(topic) if topic else -1 for topic in topics])
         return rows, Sample(
             *(np.concatenate(vectors), np.array(weights, np.float32), np.array(document)),

@@ -49,6 +49,7 @@ class NamedFit:
     strict: bool = False  # the terms are the only topics
     placed: Mapping[str, str] = field(default_factory=dict)  # by a user: topic ► its parent, or "" at the top
     corrections: tuple[Correction, ...] = ()  # by a user, of topics of this fit
+    shaped: bool = False  # a user has split topics or added some: further fits keep them
     corrected: int = 0  # how often the corrections had been changed, when it was fitted
 
     def answers(self, request: TopicRequest) -> bool:
@@ -126,6 +127,7 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "placed": dict(named.placed),
         "corrections": [asdict(one) for one in named.corrections],
         "corrected": named.corrected,
+        "shaped": named.shaped,
         "terms": [asdict(term) for term in named.terms],
         "seeded": list(named.seeds.topics) if named.seeds else [],
         "finder": named.model,
@@ -196,5 +198,6 @@ def _named(found: Fit) -> NamedFit:
         bool(info.get("strict")),
         info.get("placed", {}),
         tuple(Correction(**one) for one in info.get("corrections", ())),
+        bool(info.get("shaped")),
         int(info.get("corrected", 0)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -81,7 +82,8 @@ def renamed(tree: TopicTree, id_: str, label: str | None, named: Set[str] = froz
         kept.pop(id_, None)
         kept |= {} if mined else {id_: (label, True)}
     parents = {topic.id: topic.parent for topic in tree.topics if topic.parent}
-    return with_parents(topics, parents, {topic.id: topic.size for topic in inner}, kept)
+    terms = {topic.id: topic.term for topic in inner}
+    return with_parents(topics, parents, {topic.id: topic.size for topic in inner}, kept, terms)
 
 
 def with_names(tree: TopicTree, names: Mapping[str, str]) -> list[Topic]:
@@ -93,7 +95,8 @@ def with_names(tree: TopicTree, names: Mapping[str, str]) -> list[Topic]:
         for t in tree.parents
         if t.label_locked or t.id in names
     }
-    return with_parents(topics, parents, {topic.id: topic.size for topic in tree.parents}, kept)
+    terms = {topic.id: topic.term for topic in tree.parents}
+    return with_parents(topics, parents, {topic.id: topic.size for topic in tree.parents}, kept, terms)
 
 
 def with_parents(
@@ -101,6 +104,7 @@ def with_parents(
     parents: Mapping[str, str],
     sizes: Mapping[str, int],
     kept: Mapping[str, tuple[str, bool]],
+    terms: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Topic]:
     """Topics of documents, and the parents above them, made of what is right below each.
 
@@ -109,6 +113,7 @@ def with_parents(
         parents: Topic or parent ► the parent above it.
         sizes: Documents of each parent.
         kept: Parents that keep their label ► it, and whether a user has given it.
+        terms: Parents that are terms of the vocabulary ► their keys.
     """
     found = {topic.id: replace(topic, parent=parents.get(topic.id)) for topic in topics}
     heads = {topic.id: topic.label for topic in topics}
@@ -132,6 +137,7 @@ def with_parents(
                 centroid=unit(centroid.astype(np.float32)),
                 label_locked=locked,
                 parent=parents.get(id_),
+                term=terms.get(id_, ""),
             )
         waiting -= ready
     return list(found.values())

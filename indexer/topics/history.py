@@ -35,9 +35,15 @@ def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: 
     if named:
         return named
     if _is_id(wanted):
-        successors = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live]
+        entry = next((topic for topic in catalog.topics(collection, state=None) if topic.id == wanted), None)
+        successors = [id_ for id_ in catalog.successors(collection, wanted) if id_ in live] if entry else []
         if successors:
             return successors
+        if entry:
+            raise NotFound(
+                f"Topic {wanted} '{entry.label}' has retired, and no topic continues it.",
+                command=f"Its history: indexer topics history {wanted}",
+            )
     near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
     raise NotFound(
         f"There is no topic '{name}' in collection '{collection}'.",

@@ -21,6 +21,7 @@ from indexer.text import stemmed
 
 LEADING = 10  # phrases listed with a topic
 JOINT = " · "  # between the names of subtopics
+LASTING = 4  # phrases, among which a name stays in further fits
 ROOM = 48  # characters of the heading of a parent, from which on it has two names
 KEPT = 300  # candidates kept per topic while counting, so that memory does not grow with the vocabulary
 COVERED = 100  # of these, the most typical ones, are what a name should cover
@@ -169,6 +170,12 @@ def label_of(phrases: Sequence[str]) -> str:
         return "no phrases"
     first = phrases[0]
     return first[0].upper() + first[1:] if first.split()[0].islower() else first  # "mRNA levels" stays
+
+
+def with_name_first(phrases: Sequence[str], label: str) -> tuple[str, ...]:
+    """The phrases with the one first that a topic is named after now, where it is still one of the best: names last."""
+    best = next((at for at, phrase in enumerate(phrases[:LASTING]) if label_of([phrase]) == label), 0)
+    return (*phrases[best : best + 1], *phrases[:best], *phrases[best + 1 :])
 
 
 def parent_label(heads: Sequence[str]) -> str:

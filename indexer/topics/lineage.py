@@ -85,9 +85,18 @@ def shape_similarity(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> Fl
     return similarity
 
 
-def trace(old: Sequence[TopicShape], new: Sequence[TopicShape]) -> ContinuedTopics:
-    """Match topics by their shapes; see `matched`."""
-    return matched(shape_similarity(old, new))
+def trace(
+    old: Sequence[TopicShape], new: Sequence[TopicShape], same: Iterable[tuple[int, int]] = ()
+) -> ContinuedTopics:
+    """Match topics by their shapes; see `matched`.
+
+    Args:
+        same: Positions of an old topic and the new one that was made of it, whatever its phrases are now.
+    """
+    similarity = shape_similarity(old, new)
+    for o, n in same:
+        similarity[o, n] = 1.0
+    return matched(similarity)
 
 
 def trace_parents(old: Sequence[Set[str]], new: Sequence[Set[str]]) -> ContinuedTopics:

@@ -84,6 +84,7 @@ def with_terms(
     return replace(
         fit,
         mapped=mapped,
+        continues=tuple(old for old, hidden in zip(fit.continues, covered, strict=False) if not hidden),
         centroids=centroids,
         threshold=lowest(median_of_each(nearest.max(axis=1), sample.document)),
         document_threshold=lowest((documents @ mapped.T).max(axis=1)),

@@ -73,6 +73,17 @@ def test_a_correction_follows_its_topic_into_a_merge_and_a_term(reports):
     assert topic_ids(reports, "d00") == [ocean]
 
 
+def test_what_was_said_of_a_merged_topic_is_listed_and_undone_under_the_one_that_it_is_now(reports):
+    subject = by_subject(reports)
+    reports.correct_topic(subject["law"], ["d00"])
+    reports.merge_topics(subject["sea"], [subject["law"]])
+    assert [(one.topic, one.belongs) for one in reports.corrections()] == [(subject["sea"], True)]
+    reports.correct_topic(subject["sea"], ["d00"], belongs=None)
+    assert reports.corrections() == []
+    with pytest.raises(NotFound, match="Nothing was said of these documents"):
+        reports.correct_topic(subject["sea"], ["d00"], belongs=None)
+
+
 def test_a_term_learns_from_documents_what_its_name_does_not_say(tmp_path):
     with opened(tmp_path / "home") as collection:
         collection.index([write(tmp_path / "a.jsonl", made(60))])

@@ -45,6 +45,18 @@ def test_a_split_undoes_a_merge_and_refits_keep_the_parts(reports):
     assert {frozenset(kinds(reports, id_)) for id_ in ids} == {frozenset({kind}) for kind in SUBJECTS}
 
 
+def test_a_refit_keeps_parts_that_it_would_not_have_found_unless_another_number_is_requested(reports):
+    whole = reports.topics()[0]
+    parts = reports.split_topic(whole.id, 4)
+    ids = {topic.id for topic in reports.topics()}
+    assert len(ids) == 6
+    reports.index([], refit=True)
+    assert {topic.id for topic in reports.topics()} == ids
+    assert {part.id: part.size for part in parts}.items() <= {t.id: t.size for t in reports.topics()}.items()
+    reports.index([], topics=3, refit=True)
+    assert len(reports.topics()) == 3
+
+
 def test_parts_have_the_parent_and_the_larger_one_the_name_of_the_whole(reports, tmp_path):
     reports.index([], topics=3, levels="2,3", refit=True)
     tree = reports.topic_tree()

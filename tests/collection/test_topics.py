@@ -184,6 +184,17 @@ def test_history_is_told_in_words(tmp_path):
         assert history(whole)[-1] == "named 'Another'"
 
 
+def test_a_topic_that_nothing_continues_is_said_to_have_retired(tmp_path):
+    with opened(tmp_path) as collection:
+        collection.index([write(tmp_path / "a.jsonl", made())], topics=3)
+        collection.catalog.save_topics("main", [TopicEntry(99, "Wind", state="retired")])
+        with pytest.raises(
+            NotFound, match="Topic t-000099 'Wind' has retired, and no topic continues it"
+        ) as caught:
+            collection.topic("99")
+        assert caught.value.command == "Its history: indexer topics history t-000099"
+
+
 @pytest.mark.slow
 def test_a_retired_topic_stands_for_all_that_it_has_become(tmp_path):
     with opened(tmp_path / "home") as collection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from small_reports import SUBJECTS, made, opened, write
 
@@ -85,6 +87,22 @@ def test_a_broader_term_is_the_parent_of_its_narrower_ones(reports):
     assert world.label_locked
     reports.index([], refit=True)
     assert reports.topic_tree().by_id[world.id].label == "The world"
+
+
+def test_a_tree_of_terms_is_added_again_and_leaves_no_names_behind(reports):
+    terms = [Term("earth", "On earth"), replace(LAW, broader="earth"),
+             Term("sea", "Sea", ("deep sea fish", "ocean floor", "marine bacteria"), "earth")]  # fmt: skip
+    reports.add_terms(terms, strict=True)
+    reports.add_terms([*terms, SPACE], strict=True)  # which changes the tree
+    (earth,) = reports.topic_tree().parents
+    assert (earth.label, earth.term) == ("On earth", "earth")
+    assert reports.why_name(earth.id).origin == "vocabulary"
+    with pytest.raises(QueryError, match="is a term of your vocabulary"):
+        reports.rename_topic(earth.id, "World")
+    reports.remove_terms()
+    assert not any(topic.label_locked for topic in reports.topic_tree().topics)
+    reports.add_terms([LAW])  # under the name that it had
+    assert "Taxes" in [topic.label for topic in reports.topics()]
 
 
 def test_a_vocabulary_is_used_by_the_first_fit(tmp_path):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of
+from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of, with_name_first
 
 DIMS = 8
 
@@ -113,3 +113,10 @@ def test_label_of_begins_with_a_capital_and_keeps_the_rest():
     assert label_of(("solar wind", "x")) == "Solar wind"
     assert label_of(("mRNA levels", "x")) == "mRNA levels"
     assert label_of(()) == "no phrases"
+
+
+def test_a_name_stays_while_it_is_one_of_the_best_phrases():
+    phrases = ("star", "planet", "moon", "orbit", "comet")
+    assert with_name_first(phrases, "Moon") == ("moon", "star", "planet", "orbit", "comet")
+    assert with_name_first(phrases, "Comet") == with_name_first(phrases, "Given by hand") == phrases
+    assert with_name_first((), "Moon") == ()

@@ -28,6 +28,7 @@ class Sample:
         document: int [n], row in `documents`, ascending.
         documents: float32 [m, dims], unit length.
         before: int [m], the topic that each document has now, from 0; -1 without one. None: they have none yet.
+        shaped: A user has shaped the topics that there are, so no others are looked for.
     """
 
     vectors: Floats
@@ -35,6 +36,7 @@ class Sample:
     document: NDArray[np.intp]
     documents: Floats
     before: NDArray[np.intp] | None = None
+    shaped: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class TopicFit:
         document_threshold: The least cosine at which a document itself votes for its nearest topic; above 1, none does.
         share: Of the document's vector in the mixture; 1: the document alone decides.
         silhouette: Of the sample, -1 to 1; NaN where it is not defined.
+        continues: Of each topic the one that it is of `Sample.before`, or -1; empty where others were found. Not kept.
     """
 
     mean: Floats
@@ -77,6 +80,7 @@ class TopicFit:
     silhouette: float = float("nan")
     share: float = DOCUMENT_SHARE
     document_threshold: float = NEVER
+    continues: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.mapped)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,8 +112,8 @@ def fit(sample: Sample, number: int | None = None, *, starts: Sequence[int] = ra
 
     best = max(found, key=score)
     present = _present(sample, documents, number)
-    if present is not None and score(present) >= NEARLY_BEST * score(best):
-        return space.fit(present)
+    if present is not None and (sample.shaped or score(present) >= NEARLY_BEST * score(best)):
+        return replace(space.fit(present), continues=_continued(sample, documents, present))
     return space.fit(by_first_document(documents, best))
 
 
@@ -139,10 +139,21 @@ def _present(sample: Sample, documents: Floats, number: int | None) -> Floats | 
         return None
     having = sample.before >= 0
     there = np.unique(sample.before[having])
-    if len(there) not in ((number,) if number else _numbers(documents, _distinct(documents))):
+    numbers = (number,) if number else _numbers(documents, _distinct(documents))
+    if len(there) not in numbers and not sample.shaped:
         return None
     means_ = unit(sum_by(documents[having], np.searchsorted(there, sample.before[having])))
     return settled(documents, np.unique(np.argmax(documents @ means_.T, axis=1), return_inverse=True)[1])
+
+
+def _continued(sample: Sample, documents: Floats, topics: Floats) -> tuple[int, ...]:
+    """Of each topic the one that most of its documents have now, if most of that are here; else -1."""
+    assert sample.before is not None
+    having = sample.before >= 0
+    counts = np.zeros((len(topics), int(sample.before.max()) + 1))
+    np.add.at(counts, (np.argmax(documents @ topics.T, axis=1)[having], sample.before[having]), 1)
+    best = counts.argmax(axis=1)
+    return tuple(int(old) if counts[:, old].argmax() == at else -1 for at, old in enumerate(best))
 
 
 def grown(documents: Floats, number: int | None, starts: Sequence[int] = range(STARTS)) -> list[Tree]:
