@@ -224,7 +224,8 @@ class Shaper(Finisher):
             )
         mapped = mapped_unit(np.stack(vectors), live.fit.mean, live.fit.projection)
         rows = [row for some in batches(birth.documents, CHUNK) for row in self.engine.mentions(some)]
-        return unit(mapped.mean(axis=0)), unit(np.mean([row.vector for row in rows], axis=0))
+        centroid: Floats = unit(np.mean([row.vector for row in rows] or vectors, axis=0))
+        return unit(mapped.mean(axis=0)), centroid
 
     def _dissolved(
         self, live: NamedFit, gone: Collection[str], moved: Mapping[str, str]

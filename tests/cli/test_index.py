@@ -102,6 +102,7 @@ def test_documents_that_no_topic_reaches_are_a_warning_with_the_way_out(run, hom
     assert shown.stderr == ""  # two may be strange
     shown = run("index", write(tmp_path / "many.jsonl", strangers[2:]), home=home)
     assert shown.stderr == (
+        "Note: Rising: Dough hydration. See: indexer topics rising\n"  # of all twelve
         "Warning: 10 documents got no topic: they are not similar to any. "
         f"Find topics again: indexer --home {home} topics refit\n"
     )

@@ -177,6 +177,42 @@ def test_names_of_topics_stand_on_documents_and_follow_a_rename(both):
     assert all("Something readable" in row["_source"]["topic_labels"] for row in rows)
 
 
+def test_what_users_make_of_topics_is_the_same(both, tmp_path):
+    """Corrections, a split, a new subject that is added, and terms of a field."""
+    text = "In bakery {} a sourdough starter needs rye flour, and the oven spring depends on the dough hydration."
+    bread = tmp_path / "bread.jsonl"
+    bread.write_text("".join(json.dumps({"id": f"b{i}", "text": text.format(i)}) + "\n" for i in range(18)))
+    found = []
+    for collection in both[:2]:
+        law, sea = (collection.document(id_).topics[0].topic_id for id_ in ("d01", "d02"))
+        collection.merge_topics(sea, [law])
+        parts = collection.split_topic(sea)
+        law = collection.document("d01").topics[0].topic_id
+        collection.correct_topic(law, ["d00"])
+        collection.index([bread])
+        (rising,) = collection.rising()
+        (born,) = collection.add_rising()
+        collection.index([], refit=True)
+        topics = {topic.id: topic.label for topic in collection.topics()}
+        assert {law, born.id, *(part.id for part in parts)} <= topics.keys()
+        assert [weight.topic_id for weight in collection.document("d00").topics] == [law]
+        assert {w.topic_id for i in range(18) for w in collection.document(f"b{i}").topics} == {born.id}
+        collection.add_terms(collection.terms_of_field("kind"), strict=True)
+        terms = {t.id: t.label for t in collection.topics()}
+        assert {terms[collection.document(id_).topics[0].topic_id] for id_ in ("d03", "d04", "d05")} == {
+            *SUBJECTS
+        }
+        assert (
+            12 <= len(rising.documents) <= 18
+        )  # a few are at the edge, and vectors are stored in other ways
+        found.append((topics, terms, topics_of_documents(collection)))
+    assert found[0] == found[1]
+
+
+def topics_of_documents(collection):
+    return {d.document.id: d.topics for d in collection.documents()}
+
+
 def test_the_tree_and_the_vocabulary_are_the_same_and_stand_on_documents(both, url):
     local, elastic, _ = both
     law = Term("law", "Taxes", ("tax law", "income tax", "tax court"))
