@@ -43,8 +43,9 @@ class CorrectionMethods(VocabularyMethods):
             NotFound: There is no such topic, or no such document; then nothing is changed.
             QueryError: The topic has subtopics, or there are too many corrections.
         """
-        topic = self.topic_tree().by_id[self.topic_id(name)]
-        if self.topic_tree().subtopics(topic.id):
+        tree = self.topic_tree()
+        topic = tree.by_id[self.topic_id(name)]
+        if tree.subtopics(topic.id):
             raise QueryError(
                 f"'{topic.label}' ({topic.id}) has subtopics; documents belong to these.",
                 hint="indexer topics lists them.",

@@ -35,9 +35,7 @@ class Shaper(Finisher):
         Returns:
             How many documents changed.
         """
-        live = live_fit(self.catalog, self.collection)
-        if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        live = self._live()
         groups = tidy({id_: topics - set(others) for id_, topics in live.groups().items()})
         parents = parents_of(groups)
         kept = {*live.ids, *parents.values()} - set(others)
@@ -71,9 +69,7 @@ class Shaper(Finisher):
             topics: Topic ► its parent, or an empty text for the top.
             merged: Parents that lead to another one from now on.
         """
-        live = live_fit(self.catalog, self.collection)
-        if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        live = self._live()
         parents = parents_of(placed(live.groups(), topics, set(live.ids)))
         gone = {*live.parents.values()} - {*parents.values()} - merged.keys()
         moved = replace(
@@ -97,9 +93,7 @@ class Shaper(Finisher):
         Returns:
             How many documents were looked at.
         """
-        live = live_fit(self.catalog, self.collection)
-        if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        live = self._live()
         ids = self._new_ids(len(births))
         directions, centroids = zip(*(self._place_of(one, live) for one in births), strict=True)
         kept = {*live.ids, *live.parents.values()}
@@ -134,9 +128,7 @@ class Shaper(Finisher):
         Raises:
             QueryError: There are no such parts.
         """
-        live = live_fit(self.catalog, self.collection)
-        if live is None:
-            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        live = self._live()
         documents = sorted(id_ for id_, _ in self.engine.scan(None, (Filter("topic", "=", topic),)))
         read = [
             stored
@@ -226,6 +218,13 @@ class Shaper(Finisher):
         rows = [row for some in batches(birth.documents, CHUNK) for row in self.engine.mentions(some)]
         centroid: Floats = unit(np.mean([row.vector for row in rows] or vectors, axis=0))
         return unit(mapped.mean(axis=0)), centroid
+
+    def _live(self) -> NamedFit:
+        """The fit that is changed."""
+        live = live_fit(self.catalog, self.collection)
+        if live is None:
+            raise NotFound(f"Collection '{self.collection}' has no topics yet.", command="Run: indexer index")
+        return live
 
     def _dissolved(
         self, live: NamedFit, gone: Collection[str], moved: Mapping[str, str]
