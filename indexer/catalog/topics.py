@@ -24,6 +24,7 @@ from indexer.catalog.tables import TopicRow as T
 from indexer.errors import CatalogError, NotFound, QueryError
 
 CHECKSUM = "checksum"  # in the info of a fit: CRC-32 of its packed arrays
+UNDOABLE = 10  # acts of users, of which the fits before them are kept
 
 
 class Topics(Database):
@@ -276,7 +277,7 @@ class Fits(Topics):
     ) -> None:
         """Activate a fit in a transaction; with an empty `fit`, none is live. `run` is recorded.
 
-        Fits that no generation refers to are deleted.
+        Fits that no generation refers to are deleted, but for those before the last acts of users.
         """
         of_collection = F.collection == collection
         connection.execute(update(F).where(of_collection, F.live).values(live=False))
@@ -284,12 +285,27 @@ class Fits(Topics):
         if fit and done.rowcount == 0:
             raise NotFound(f"There is no fit of run '{fit}' in collection '{collection}'.")
         needed = select(G.fit).where(G.collection == collection)
-        connection.execute(delete(F).where(of_collection, F.live.is_(False), F.run.not_in(needed)))
+        undoable = self._before(connection, collection, fit)
+        connection.execute(
+            delete(F).where(of_collection, F.live.is_(False), F.run.not_in(needed), F.run.not_in(undoable))
+        )
         retired = update(T).where(T.collection == collection, T.state == "live")
         kept = [topic.id for topic in topics]
         connection.execute(retired.where(T.id.not_in(kept)).values(state="retired", retired_run=run))
         self._save_topics(connection, collection, topics)
         self._record_lineage(connection, collection, lineage)
+
+    def _before(self, connection: Connection, collection: str, fit: str) -> list[str]:
+        """The fits that users' acts have led from to this one, the newest first."""
+        infos = {
+            run: info
+            for run, info in connection.execute(select(F.run, F.info).where(F.collection == collection))
+        }
+        found: list[str] = []
+        while (act := infos.get(fit, {}).get("act")) and len(found) < UNDOABLE:
+            fit = act["before"]
+            found.append(fit)
+        return found
 
     def live_fit(self, collection: str) -> Fit | None:
         """Return the live fit; None before the first one.

@@ -1,4 +1,4 @@
-"""indexer topics merge, split, move: the tree as a user wants it."""
+"""indexer topics merge, split, move, undo: the tree as a user wants it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def merge(app: App, into: str, others: tuple[str, ...], as_json: bool) -> None:
     """Merge several topics into one.
 
     INTO keeps its id and name, OTHERS retire, and their ids lead to INTO. Parents are merged like topics: INTO gets all
-    subtopics. This cannot be undone.
+    subtopics.
 
     \b
     Example:
@@ -76,3 +76,25 @@ def split(app: App, topic: str, into: int, as_json: bool) -> None:
         parts = collection.split_topic(topic, into, progress=progress)
     text = "\n".join(f"{part.id} {clean(part.label)}: {count(part.size, 'document')}" for part in parts)
     show_result([serialize.topic(part) for part in parts], text, as_json=as_json)
+
+
+@click.command()
+@json_of(
+    "act (merge, split, move or birth), of (ids), and topics: those that are back, as indexer topics lists them"
+)
+@pass_app
+def undo(app: App, as_json: bool) -> None:
+    """Undo the last merge, split, move or added topic.
+
+    The last ten can be undone one after the other, until topics are fitted again. Documents that came since get the
+    topics that are back.
+
+    \b
+    Example:
+      indexer topics undo
+    """
+    with working(app) as progress, app.collection() as collection:
+        act, changed = collection.undo_topics(progress=progress)
+    value = {"act": act.kind, "of": list(act.topics), "topics": [serialize.topic(topic) for topic in changed]}
+    lines = [f"{topic.id} {clean(topic.label)}: {count(topic.size, 'document')}" for topic in changed]
+    show_result(value, "\n".join([f"undone: {act.kind} of {', '.join(act.topics)}", *lines]), as_json=as_json)

@@ -17,7 +17,7 @@ from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
 from indexer.cli.rising import rising
-from indexer.cli.shaping import merge, move, split
+from indexer.cli.shaping import merge, move, split, undo
 from indexer.cli.vocabulary import vocabulary
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
@@ -218,7 +218,7 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
     show_report(app, report, as_json=as_json)
 
 
-for more in (merge, split, move, vocabulary, correct, corrections, rising):
+for more in (merge, split, move, undo, vocabulary, correct, corrections, rising):
     topics.add_command(more)
 
 

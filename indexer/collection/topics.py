@@ -16,6 +16,7 @@ from indexer.pipeline.shaping import Shaper
 from indexer.protocols import Progress, no_progress
 from indexer.records import Topic
 from indexer.runs.index import check_live
+from indexer.topics.fits import Act, last_act
 from indexer.topics.hierarchy import TopicTree, renamed
 from indexer.topics.history import is_address
 from indexer.topics.naming import WITHDRAWN, by_model
@@ -177,6 +178,26 @@ class TopicMethods(QueryMethods):
         self._shape("move", {"topic": id_, "parent": above}, progress,
                     lambda shaper: shaper.place({id_: above}, {}))  # fmt: skip
         return self.topic_tree().by_id[id_]
+
+    def last_act(self) -> Act | None:
+        """What a user has done last to the topics, and can undo; None after they were fitted again."""
+        return last_act(self.catalog, self.name)
+
+    @on_live_generation
+    def undo_topics(self, *, progress: Progress = no_progress) -> tuple[Act, list[Topic]]:
+        """Take back the last merge, split, move or addition of topics. Ten can be, until topics are fitted again.
+
+        Documents that came since get the topics that are back.
+
+        Returns:
+            What was undone, and the topics that it has changed.
+
+        Raises:
+            NotFound: There is nothing to undo.
+        """
+        act, changed = self._shape("undo", {}, progress, Shaper.undo)
+        topics = self.topic_tree().by_id
+        return act, [topics[id_] for id_ in changed if id_ in topics]
 
     def rising(self) -> list[Rising]:
         """Subjects of documents that came since the topics were fitted, and that have no topic, the largest first."""

@@ -16,7 +16,7 @@ from indexer.pipeline.births import Rising, leading_phrases, since
 from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.topic_fit import CHUNK
 from indexer.records import Vector
-from indexer.topics.fits import NamedFit, live_fit, save_fit
+from indexer.topics.fits import Act, NamedFit, last_act, live_fit, save_fit, saved_fit
 from indexer.topics.hierarchy import parents_of, placed, tidy
 from indexer.topics.models.base import mapped_unit
 from indexer.topics.models.kmeans import kmeans
@@ -58,6 +58,7 @@ class Shaper(Finisher):
             corrections=tuple(
                 replace(one, topic=moved.get(one.topic, one.topic)) for one in live.corrections
             ),
+            act=self._act(live, "merge", (into, *others)),
         )
         self._assign_again(merged, documents, {}, rename=False)
         return len(documents)
@@ -83,6 +84,7 @@ class Shaper(Finisher):
             fitted=live.fitted or live.run,
             parents=parents,
             placed={**live.placed, **topics},
+            act=self._act(live, "merge" if merged else "move", [*merged.values(), *merged] or [*topics]),
         )
         save_fit(self.catalog, self.collection, moved, sample="", documents=0)
         self.install(moved, self._write_topics(moved, {}, rename=False))
@@ -113,6 +115,7 @@ class Shaper(Finisher):
                 *(LineageEntry(self.run, None, id_, "born") for id_ in ids),
             ),
             fitted=since(live),
+            act=self._act(live, "birth", ids),
         )
         documents = sorted(self.catalog.ids(self.ledger, state="done", after=since(live)))
         leading = dict(zip(ids, (one.phrases for one in births), strict=True))
@@ -165,10 +168,62 @@ class Shaper(Finisher):
             ),
             fitted=since(live),
             parents={**live.parents, **(dict.fromkeys(ids[1:], above) if above else {})},
+            act=self._act(live, "split", ids, renamed={topic}),
         )
         leading = dict(zip(ids, (one.phrases for one in parts), strict=True))
         self._assign_again(named, documents, leading, rename=True)
         return len(documents)
+
+    def undo(self) -> tuple[Act, tuple[str, ...]]:
+        """Take back what a user did last to the topics: their fit before it is the live one again.
+
+        Returns:
+            The act, and the topics that have changed.
+        """
+        live = self._live()
+        act = last_act(self.catalog, self.collection)
+        if act is None:
+            raise NotFound(
+                "There is nothing to undo.",
+                hint="Merging, splitting, moving and adding can be undone until topics are fitted again.",
+            )
+        earlier = saved_fit(self.catalog, self.collection, act.before)
+        back = {*earlier.ids, *earlier.parents.values()}
+        went = {entry.new_id: entry.old_id for entry in live.lineage if entry.kind == "split"}
+        restored = replace(
+            earlier,
+            run=self.run,
+            fitted=earlier.fitted or earlier.run,
+            lineage=(
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in sorted(back)),
+                *(
+                    LineageEntry(self.run, id_, went[id_], "hand", 1.0)
+                    if id_ in went
+                    else LineageEntry(self.run, id_, None, "retired")
+                    for id_ in sorted({*live.ids, *live.parents.values()} - back)
+                ),
+            ),
+        )
+        changed = _changed(live, earlier)
+        documents = sorted(id_ for id_, _ in self.engine.scan(None, (Filter("topic", "=", sorted(changed)),)))
+        self._name_as_before(act)
+        self._assign_again(restored, documents, {}, rename=False)
+        return act, tuple(sorted(changed & set(earlier.ids)) or act.topics)
+
+    def _name_as_before(self, act: Act) -> None:
+        known = {entry.id: entry for entry in self.catalog.topics(self.collection)}
+        self.catalog.save_topics(
+            self.collection,
+            [
+                replace(known[id_], label=label, phrases=phrases)
+                for id_, (label, phrases) in act.renamed.items()
+            ],
+        )
+
+    def _act(self, live: NamedFit, kind: str, topics: Sequence[str], renamed: Collection[str] = ()) -> Act:
+        entries = {entry.id: entry for entry in self.catalog.topics(self.collection)}
+        before = {id_: (entries[id_].label, entries[id_].phrases) for id_ in renamed}
+        return Act(kind, tuple(topics), live.run, before)
 
     def _parts(self, vectors: Sequence[Vector], number: int, live: NamedFit) -> list[NDArray[np.intp]]:
         """The rows of each part, the largest first."""
@@ -233,3 +288,16 @@ class Shaper(Finisher):
         for parent in sorted(gone):
             for topic in sorted({moved.get(id_, id_) for id_ in live.groups()[parent]}):
                 yield LineageEntry(self.run, parent, topic, "hand", 1.0)
+
+
+def _changed(one: NamedFit, other: NamedFit) -> set[str]:
+    """The topics that two fits in one space do not have at the same places."""
+
+    def places(fit: NamedFit) -> dict[str, set[bytes]]:
+        found: dict[str, set[bytes]] = {}
+        for id_, direction in zip(fit.ids, fit.fit.mapped, strict=True):
+            found.setdefault(id_, set()).add(direction.tobytes())
+        return found
+
+    before, after = places(one), places(other)
+    return {id_ for id_ in before.keys() | after.keys() if before.get(id_) != after.get(id_)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,18 @@ _LINEAGE = (
     "score",
 )  # kept of an entry; the rest is known when it is recorded
 OUTDATED = "outdated"  # key of a fit's info: its texts are gone
+
+
+@dataclass(frozen=True)
+class Act:
+    """What a user has done to the topics of another fit."""
+
+    kind: str  # of the run: merge, split, move, birth
+    topics: tuple[str, ...]  # that it was about, as the user named them
+    before: str  # the run of the fit that it changed
+    renamed: Mapping[
+        str, tuple[str, tuple[str, ...]]
+    ]  # topics that got another name ► their label and phrases before
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,7 @@ class NamedFit:
     corrections: tuple[Correction, ...] = ()  # by a user, of topics of this fit
     shaped: bool = False  # a user has split topics or added some: further fits keep them
     corrected: int = 0  # how often the corrections had been changed, when it was fitted
+    act: Act | None = None  # made this fit of another one, which is kept for the case that a user undoes it
 
     def answers(self, request: TopicRequest) -> bool:
         """Whether a request for topics is met without another fit."""
@@ -101,6 +115,13 @@ def live_fit(catalog: Catalog, collection: str) -> NamedFit | None:
     return _named(found) if found else None
 
 
+def last_act(catalog: Catalog, collection: str) -> Act | None:
+    """What a user has done last to the topics and can undo: not once they were fitted again."""
+    fits = catalog.fits(collection)
+    act = next((_act(entry.info) for entry in fits if entry.live), None)
+    return act if act and act.before in {entry.run for entry in fits} else None
+
+
 def saved_fit(catalog: Catalog, collection: str, run: str) -> NamedFit:
     """The fit that a run made, live or not.
 
@@ -128,6 +149,7 @@ def save_fit(catalog: Catalog, collection: str, named: NamedFit, *, sample: str,
         "corrections": [asdict(one) for one in named.corrections],
         "corrected": named.corrected,
         "shaped": named.shaped,
+        "act": asdict(named.act) if named.act else None,
         "terms": [asdict(term) for term in named.terms],
         "seeded": list(named.seeds.topics) if named.seeds else [],
         "finder": named.model,
@@ -171,6 +193,14 @@ def pending_fit(
     return None
 
 
+def _act(info: Mapping[str, Any]) -> Act | None:
+    found = info.get("act")
+    if not found:
+        return None
+    renamed = {id_: (label, tuple(phrases)) for id_, (label, phrases) in found["renamed"].items()}
+    return Act(found["kind"], tuple(found["topics"]), found["before"], renamed)
+
+
 def _seeds(found: Fit) -> Seeds | None:
     if "term_vectors" not in found.arrays:
         return None
@@ -200,4 +230,5 @@ def _named(found: Fit) -> NamedFit:
         tuple(Correction(**one) for one in info.get("corrections", ())),
         bool(info.get("shaped")),
         int(info.get("corrected", 0)),
+        _act(info),
     )

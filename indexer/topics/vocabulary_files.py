@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,13 @@ def read_vocabulary(path: Path) -> list[Term]:
         raise InputError(f"{path}: not a CSV file in UTF-8: {error}.") from error
     if len(rows) > MAX_TERMS:
         raise InputError(f"{path}: {len(rows):,} terms; a vocabulary has at most {MAX_TERMS:,}.")
-    terms = [_term(row, f"{path}:{line}") for line, row in rows]
-    return list(_linked(terms, [f"{path}:{line}" for line, _ in rows]))
+    if not rows:
+        raise InputError(f"{path}: there is no term in it.")
+    for line, row in rows:
+        if None in row or None in row.values():
+            raise InputError(f"{path}:{line}: the line has more or fewer columns than the header.")
+    read = [{**row, "synonyms": row.get("synonyms", "").split(SEPARATOR)} for _, row in rows]
+    return linked_terms(read, [f"{path}:{line}" for line, _ in rows])
 
 
 def is_label(text: str) -> bool:
@@ -64,13 +69,23 @@ def is_label(text: str) -> bool:
     return len(text) <= MAX_NAME and any(c.isalnum() for c in text)
 
 
-def _term(row: dict[str, str], where: str) -> Term:
-    if None in row or None in row.values():
-        raise InputError(f"{where}: the line has more or fewer columns than the header.")
+def linked_terms(rows: Sequence[Mapping[str, Any]], where: Sequence[str]) -> list[Term]:
+    """Terms made of their names, checked: no two have the same key or label, and none is above itself.
+
+    Args:
+        rows: Each with ``label``, and by choice ``synonyms`` (a list), ``broader`` (key or label of another),
+            ``definition`` and ``key``.
+        where: What an error says of each row first.
+
+    Raises:
+        InputError: One is wrong.
+    """
+    return list(_linked([_term(row, at) for row, at in zip(rows, where, strict=True)], where))
+
+
+def _term(row: Mapping[str, Any], where: str) -> Term:
     label = " ".join(row["label"].split())
-    synonyms = tuple(
-        " ".join(part.split()) for part in row.get("synonyms", "").split(SEPARATOR) if part.strip()
-    )
+    synonyms = tuple(" ".join(part.split()) for part in row.get("synonyms", ()) if part.strip())
     if not is_label(label[:MAX_NAME]):
         raise InputError(f"{where}: the label is empty.")
     if longest := max((name for name in (label, *synonyms)), key=len)[MAX_NAME:]:
@@ -123,14 +138,13 @@ def _read_skos(path: Path) -> list[Term]:
         {
             "key": str(concept),
             "label": next(iter(texts(concept, "prefLabel")), ""),
-            "synonyms": SEPARATOR.join(text.replace(SEPARATOR, ",") for text in texts(concept, "altLabel")),
+            "synonyms": texts(concept, "altLabel"),
             "broader": above(concept),
             "definition": next(iter(texts(concept, "definition")), "")[:MAX_DEFINITION],
         }
         for concept in current
     ]
-    where = [f"{path}: {row['key']}" for row in rows]
-    return list(_linked([_term(row, at) for row, at in zip(rows, where, strict=True)], where))
+    return linked_terms(rows, [f"{path}: {row['key']}" for row in rows])
 
 
 def _linked(terms: Sequence[Term], where: Sequence[str]) -> Iterator[Term]:
@@ -147,7 +161,7 @@ def _linked(terms: Sequence[Term], where: Sequence[str]) -> Iterator[Term]:
     for term, at in zip(terms, where, strict=True):
         key = term.broader if term.broader in keys else labels.get(term.broader.casefold(), "")
         if term.broader and not key:
-            raise InputError(f"{at}: the broader term '{term.broader}' is not in the file.")
+            raise InputError(f"{at}: the broader term '{term.broader}' is not among the terms.")
         above[term.key] = key
     for term, at in zip(terms, where, strict=True):
         path = [term.key]

@@ -12,7 +12,7 @@ from indexer.export import serialize
 from indexer.records import Document, Topic
 from indexer.search.completion import LONGEST, MAX_COMPLETIONS
 from indexer.search.trends import Order, ordered
-from indexer.web import schemas
+from indexer.web import bodies, schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import JSON, documented
 from indexer.web.params import (
@@ -169,7 +169,7 @@ def other_phrases(served: Shared, reader: Reader, q: Words = "", limit: Limit = 
 
 
 @router.post("/keyphrases", response_model=list[schemas.Keyphrase], dependencies=[JSON])
-def keyphrases(served: Shared, reader: Reader, text: schemas.Text) -> list[dict[str, Any]]:
+def keyphrases(served: Shared, reader: Reader, text: bodies.Text) -> list[dict[str, Any]]:
     """Find the keyphrases of a text. Nothing is kept."""
     found = served.collection.keyphrases(Document("posted", text.text, text.title), limit=text.limit)
     return [serialize.keyphrase(one) for one in found]

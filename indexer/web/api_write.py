@@ -1,9 +1,7 @@
-"""The API for changes. What takes long becomes a task, whose progress can be asked for."""
+"""The API for changes of documents, tasks and dead letters. What takes long becomes a task with progress."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -11,10 +9,7 @@ from fastapi import APIRouter, Body, Path, Query, Response, UploadFile
 from pydantic import Discriminator, Field, Tag
 
 from indexer.catalog.entries import STAGES, Stage
-from indexer.errors import QueryError
-from indexer.export import serialize
-from indexer.web import schemas, task_work
-from indexer.web.api_read import TopicPath
+from indexer.web import bodies, schemas, task_work
 from indexer.web.auth import Admin, Reader, Writer
 from indexer.web.errors import JSON, ONE_FILE, Refusal, documented
 from indexer.web.shared import Served, Shared
@@ -31,15 +26,15 @@ def add_documents(
     writer: Writer,
     response: Response,
     documents: Annotated[
-        Annotated[schemas.NewDocument, Tag("one")]
-        | Annotated[list[schemas.NewDocument], Field(min_length=1, max_length=MAX_DOCUMENTS), Tag("several")],
+        Annotated[bodies.NewDocument, Tag("one")]
+        | Annotated[list[bodies.NewDocument], Field(min_length=1, max_length=MAX_DOCUMENTS), Tag("several")],
         Discriminator(lambda given: "several" if isinstance(given, list) else "one"),
         Body(),
     ],
 ) -> dict[str, Any]:
     """Index a document, or several. They can be found by words as soon as the task has stored them."""
     given = documents if isinstance(documents, list) else [documents]
-    return _begun(served, response, task_work.add_documents(served, [one.model_dump() for one in given]))
+    return begun(served, response, task_work.add_documents(served, [one.model_dump() for one in given]))
 
 
 @router.post("/files", response_model=schemas.Task, status_code=202, dependencies=[ONE_FILE])
@@ -48,7 +43,7 @@ def add_file(served: Shared, writer: Writer, response: Response, file: UploadFil
 
     What the newer file does not hold any more is removed; as long as something in it cannot be read, nothing is.
     """
-    return _begun(served, response, task_work.add_file(served, file.filename or "", file.file))
+    return begun(served, response, task_work.add_file(served, file.filename or "", file.file))
 
 
 @router.delete("/documents/{id:path}", response_model=schemas.Task, status_code=202)
@@ -56,55 +51,13 @@ def delete_document(
     served: Shared, writer: Writer, response: Response, id_: Annotated[str, Path(alias="id", max_length=512)]
 ) -> dict[str, Any]:
     """Delete a document. It comes back if a file that contains it is indexed again."""
-    return _begun(served, response, task_work.delete(served, id_))
-
-
-@router.patch("/topics/{id}", response_model=schemas.GrowingTopic, dependencies=[JSON])
-def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: schemas.NewLabel) -> dict[str, Any]:
-    """Set the label of a topic; it stays through every later run."""
-    with _no_two_of_a_name():
-        return serialize.growing(served.collection.rename_topic(name, wanted.label), served.trends())
-
-
-@router.delete("/topics/{id}/label", response_model=schemas.GrowingTopic)
-def unname_topic(served: Shared, writer: Writer, name: TopicPath) -> dict[str, Any]:
-    """Remove a label set by a user; the topic is named after its leading phrase again."""
-    with _no_two_of_a_name():
-        return serialize.growing(served.collection.unname_topic(name), served.trends())
-
-
-@contextmanager
-def _no_two_of_a_name() -> Iterator[None]:
-    try:
-        yield
-    except QueryError as error:
-        other = error.facts.get("other")
-        if other is None:
-            raise
-        hint = f'{error.hint} POST /api/topics/ID/merge {{"into": "{other}"}}'
-        raise Refusal(409, str(error), hint=hint) from error
-
-
-@router.post("/topics/{id}/merge", response_model=schemas.Task, status_code=202, dependencies=[JSON])
-def merge_topic(
-    served: Shared, writer: Writer, response: Response, name: TopicPath, wanted: schemas.Merge
-) -> dict[str, Any]:
-    """Make a topic a part of another one. It retires, and its id leads there from now on. It cannot be undone."""
-    return _begun(served, response, task_work.merge(served, name, wanted.into))
-
-
-@router.post("/topics/{id}/documents", response_model=schemas.Task, status_code=202, dependencies=[JSON])
-def correct_topic(
-    served: Shared, writer: Writer, response: Response, name: TopicPath, wanted: schemas.Correct
-) -> dict[str, Any]:
-    """Say that documents have a topic, or have it not. Topics are fitted again and learn from it."""
-    return _begun(served, response, task_work.correct(served, name, wanted.ids, wanted.belongs))
+    return begun(served, response, task_work.delete(served, id_))
 
 
 @router.post("/retry", response_model=schemas.Task, status_code=202)
 def retry(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
     """Retry the dead-letter entries."""
-    return _begun(served, response, task_work.retry(served))
+    return begun(served, response, task_work.retry(served))
 
 
 @router.delete("/dead-letters", response_model=schemas.Dismissed)
@@ -129,9 +82,9 @@ def dismiss(
 
 
 @router.post("/retrain", response_model=schemas.Task, status_code=202, dependencies=[JSON])
-def retrain(served: Shared, admin: Admin, response: Response, wanted: schemas.Retrain) -> dict[str, Any]:
+def retrain(served: Shared, admin: Admin, response: Response, wanted: bodies.Retrain) -> dict[str, Any]:
     """Adapt the encoder to the collection; it takes over if it is better."""
-    return _begun(served, response, task_work.retrain(served, **wanted.model_dump()))
+    return begun(served, response, task_work.retrain(served, **wanted.model_dump()))
 
 
 @router.get("/tasks", response_model=list[schemas.Task])
@@ -153,7 +106,8 @@ def task(
     return shown(served, found)
 
 
-def _begun(served: Served, response: Response, task: Task) -> dict[str, Any]:
+def begun(served: Served, response: Response, task: Task) -> dict[str, Any]:
+    """A task that has been accepted; the response says where its progress is."""
     response.headers["Location"] = f"/api/tasks/{task.id}"
     return shown(served, task)
 

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from indexer.errors import IndexerError
 from indexer.log import get_logger
 from indexer.settings import Settings
-from indexer.web import api_read, api_status, api_write, downloads, errors, task_work
+from indexer.web import api_read, api_status, api_topics, api_write, downloads, errors, task_work
 from indexer.web.api_keys import Keys
 from indexer.web.auth import Access
 from indexer.web.middleware import Guard
@@ -81,7 +81,7 @@ def make_app(
     )
     app.state.served = served
     views = (search, topics, documents, operations, session)
-    for part in (api_read, api_write, api_status, downloads, *views):
+    for part in (api_read, api_topics, api_write, api_status, downloads, *views):
         app.include_router(part.router, dependencies=[Depends(only_known)])
     app.mount("/static", StaticFiles(packages=[("indexer.web", "static")]))
     for kind in (IndexerError, RequestValidationError, HTTPException):

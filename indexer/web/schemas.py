@@ -1,38 +1,11 @@
-"""What the API takes and gives: the same names as ``--json`` on the command line."""
+"""What the API gives: the same names as ``--json`` on the command line. `indexer.web.bodies` has what it takes."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
-from pydantic_core import PydanticCustomError
-
-
-def _one_message(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
-    """One sentence, in place of one for each kind that a value could be of."""
-    try:
-        return check(value)
-    except ValidationError:
-        kinds = "text, a number, true, false, null or a list of texts"
-        raise PydanticCustomError("kind", f"Input should be {kinds}") from None
-
-
-Meta = Annotated[str | int | float | bool | list[str] | None, WrapValidator(_one_message)]
-
-
-class Taken(BaseModel):
-    """A body; what is unknown in it is refused."""
-
-    model_config = ConfigDict(extra="forbid")
+from pydantic import BaseModel, Field
 
 
 class Place(BaseModel):
@@ -321,6 +294,17 @@ class WeightedTopic(Topic):
     weight: float
 
 
+class Term(BaseModel):
+    key: str
+    label: str
+    synonyms: list[str]
+    broader: str = Field(description="Key of the term above it, or empty.")
+    definition: str
+    topic: str
+    field: str = Field(description="Of documents, whose values are terms; or empty.")
+    documents: int
+
+
 class Rising(BaseModel):
     label: str
     documents: list[str] = Field(description="Ids.")
@@ -361,57 +345,6 @@ class Timeline(BaseModel):
     field: str
     unit: str
     periods: list[Period]
-
-
-class Text(Taken):
-    """A text that is looked at, and not kept."""
-
-    title: Annotated[str, Field(max_length=1_000)] = ""
-    text: Annotated[str, Field(min_length=1, max_length=100_000)]
-    limit: Annotated[int, Field(ge=1, le=100)] = 10
-
-
-class NewDocument(Taken):
-    """A document to be indexed. With the id of one that is there, it replaces that."""
-
-    id: Annotated[
-        str, Field(min_length=1, max_length=512, description="Printable; without one, made of the text.")
-    ] = ""
-    title: Annotated[str, Field(max_length=10_000)] = ""
-    text: Annotated[str, Field(min_length=1)]
-    meta: dict[Annotated[str, Field(min_length=1, max_length=200)], Meta] = {}
-
-
-def _not_blank(name: str) -> str:
-    if not name.strip():
-        raise PydanticCustomError("blank", "A name should not be empty")
-    return name
-
-
-class NewLabel(Taken):
-    label: Annotated[str, Field(max_length=200), AfterValidator(_not_blank)]
-
-
-class Merge(Taken):
-    into: Annotated[
-        str, Field(min_length=1, max_length=200, description="Id, number or label; it keeps id and name.")
-    ]
-
-
-class Correct(Taken):
-    ids: list[Annotated[str, Field(max_length=512)]] = Field(min_length=1, max_length=1_000)
-    belongs: bool | None = Field(True, description="null forgets what was said.")
-
-
-class Retrain(Taken):
-    if_drifted: bool = Field(
-        False, description="Only if new documents are unlike the old ones, or very many."
-    )
-    method: Literal["pairs", "ccl", "both"] = "both"
-    budget: Annotated[float, Field(ge=0, le=86_400)] = Field(
-        0.0, description="Seconds; 0 is without a limit."
-    )
-    dry_run: bool = Field(False, description="Train and judge; build and change nothing.")
 
 
 class Task(BaseModel):

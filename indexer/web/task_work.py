@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import IO, Any
 
-from indexer.errors import IndexerError, InputError, QueryError
+from indexer.errors import IndexerError, InputError
 from indexer.export.formatting import count
 from indexer.pipeline.run import MAX_PROBLEMS, RunReport
 from indexer.protocols import Progress
@@ -223,45 +223,6 @@ def delete(served: Served, id_: str) -> Task:
 def retry(served: Served) -> Task:
     """Do the dead letters again."""
     return served.tasks.add("retry", lambda progress: asdict(served.collection.retry(progress=progress)))
-
-
-def to_merge(served: Served, name: str, into: str) -> tuple[str, str]:
-    """The ids of a topic and of the one that it may become a part of.
-
-    Raises:
-        NotFound: One of them is not there.
-        QueryError: They are the same.
-    """
-    part, whole = served.collection.topic_id(name), served.collection.topic_id(into)
-    if part == whole:
-        raise QueryError("A topic cannot be merged into itself.", hint="Choose another one.")
-    return part, whole
-
-
-def merge(served: Served, name: str, into: str) -> Task:
-    """Make a topic a part of another one, which keeps its id and name. Raises what `to_merge` does."""
-    part, whole = to_merge(served, name, into)
-
-    def join(progress: Progress) -> Result:
-        topic, changed = served.collection.merge_topics(whole, [part], progress=progress)
-        return {"topic": topic.id, "changed": changed}
-
-    labels = {topic.id: f"{topic.label} ({topic.id})" for topic in served.collection.topic_tree().topics}
-    return served.tasks.add("merge", join, about=f"{labels.get(part, part)} into {labels.get(whole, whole)}")
-
-
-def correct(served: Served, name: str, ids: Sequence[str], belongs: bool | None) -> Task:
-    """Say which documents a topic has; see `Collection.correct_topic`, which may refuse it: then the task fails.
-
-    Raises:
-        NotFound: There is no such topic.
-    """
-    topic = served.collection.topic_tree().by_id[served.collection.topic_id(name)]
-
-    def fit(progress: Progress) -> Result:
-        return asdict(served.collection.correct_topic(topic.id, ids, belongs=belongs, progress=progress))
-
-    return served.tasks.add("correct", fit, about=f"{topic.label} ({topic.id})")
 
 
 def retrain(served: Served, **wanted: Any) -> Task:

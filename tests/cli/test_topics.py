@@ -259,6 +259,13 @@ def test_merge_leaves_one_and_the_old_id_leads_to_it(run, own):
     assert len(as_json(run("topics", "--json", home=own))) == 2
     assert as_json(run("topics", "show", other["id"], "--json", home=own))["id"] == into["id"]
     assert "merged into it by a user" in run("topics", "show", into["id"], home=own).stdout
+    undone = as_json(run("topics", "undo", "--json", home=own))
+    assert (undone["act"], undone["of"]) == ("merge", [into["id"], other["id"]])
+    assert {topic["id"]: topic["documents"] for topic in undone["topics"]} == {
+        topic["id"]: topic["documents"] for topic in (into, other)
+    }
+    nothing = run("topics", "undo", home=own)
+    assert (nothing.exit_code, nothing.stderr.partition("\n")[0]) == (1, "Error: There is nothing to undo.")
 
 
 def test_a_refit_is_told_in_the_runs(run, own):

@@ -37,7 +37,7 @@ def test_terms_are_read_with_their_synonyms_and_broader_terms(tmp_path):
         ("name\nDogs\n", ":1: the columns must be label, synonyms, broader, definition, key"),
         ("label,colour\nDogs,red\n", ":1: the columns must be"),
         ("", ":1: the columns must be"),
-        ("label,broader\nDogs,Animals\n", ":2: the broader term 'Animals' is not in the file"),
+        ("label,broader\nDogs,Animals\n", ":2: the broader term 'Animals' is not among the terms"),
         ("label,broader\nDogs,Cats\nCats,Dogs\n", ":2: 'Dogs' is above itself"),
         ("label\nDogs\n  dogs \n", ":3: 'dogs' is in the vocabulary twice"),
         ("label,synonyms\nDogs\n", ":2: the line has more or fewer columns"),

@@ -239,7 +239,7 @@ def test_topics_are_merged_by_a_form(client):
     part, whole = topics[first], topics[second]
     asked = f"Merge “{part['label']}” ({part['documents']} documents) into “{whole['label']}”?"
     assert text(one(question, "//h1")) == asked
-    assert "It cannot be undone." in text(one(question, "//main"))
+    assert "which keeps its name" in text(one(question, "//main"))
     assert f"/topics/{first}" in question.xpath("//main//a/@href")  # the way back
     assert len(topics) == 3
     send(client, question, f"/topics/{first}/merge")

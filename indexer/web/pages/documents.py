@@ -11,7 +11,7 @@ from indexer.collection.queries import IN_CONTEXT
 from indexer.errors import NotFound, QueryError
 from indexer.export.serialize import marks
 from indexer.topics.explain import Why
-from indexer.web import task_work
+from indexer.web import task_work, topic_work
 from indexer.web.auth import FormWriter, Reader, Writer
 from indexer.web.errors import Refusal, hint_of
 from indexer.web.pages.confirmation import confirm
@@ -112,7 +112,7 @@ def correct(
 ) -> RedirectResponse:
     """Say that the document has a topic, has it not, or forget what was said."""
     said = {"yes": True, "no": False, "undo": None}
-    return to_task(task_work.correct(served, topic, [id], said[belongs]))
+    return to_task(topic_work.correct(served, topic, [id], said[belongs]))
 
 
 @router.get("/phrases")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -90,7 +91,14 @@ def _task(served: Served, task: Task) -> dict[str, Any]:
         "failed": int(found["result"].get("failed") or 0),
         "see": [(one.document.id, one.document.name) for one in stored],
         "more": max(0, len(task.documents) - NAMED),
+        "shaped": _shaped(found["result"]),
     }
+
+
+def _shaped(result: Mapping[str, Any]) -> list[str]:
+    """Ids of the topics that a merge, split, move or undo has changed."""
+    several = result.get("topics")
+    return [result["topic"]] if "topic" in result else several if isinstance(several, list) else []
 
 
 def done(run: Run) -> str:

@@ -18,7 +18,7 @@ from indexer.search.trends import Order, Trends, ordered
 from indexer.topics.hierarchy import TopicTree
 from indexer.topics.history import TopicHistory
 from indexer.topics.map import Spot
-from indexer.web import task_work
+from indexer.web import topic_work
 from indexer.web.auth import FormWriter, Reader, Visitor, Writer
 from indexer.web.errors import hint_of
 from indexer.web.pages.activity import current_activity
@@ -91,7 +91,19 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
         order=InOrder(by, ("ascending" if ascending else "descending") if by else "", _links(by, ascending)),
         info=served.collection.engine.info(),
         activity=current_activity(served),
+        undoable=_undoable(served),
     )  # fmt: skip
+
+
+def _undoable(served: Served) -> str:
+    """What was done last to the topics, in words; empty where there is nothing to undo."""
+    act = served.collection.last_act()
+    if act is None:
+        return ""
+    labels = {
+        topic.id: topic.label for topic in served.collection.catalog.topics(served.collection.name, None)
+    }
+    return f"{act.kind} of {', '.join(f'“{labels.get(id_, id_)}”' for id_ in act.topics)}"
 
 
 def _sorted(spots: tuple[Spot, ...], trends: Trends | None, by: Order, ascending: bool) -> tuple[Spot, ...]:
@@ -172,6 +184,7 @@ def _shown(
         few=FEW,
         share=details.topic.size / max(1, collection.engine.info().mined),
         others=_by_nearness(served, id),
+        parents=_other_parents(tree, id),
         problem=problem,
         typed=label or details.topic.label,
         other=topics.get(other or ""),
@@ -187,6 +200,12 @@ def _by_nearness(served: Served, id: str) -> list[Topic]:
     if tree.subtopics(id):
         return []
     return [topic for topic, _ in served.collection.near_topics(id, limit=len(tree.leaves))]
+
+
+def _other_parents(tree: TopicTree, id: str) -> list[Topic]:
+    """The parents that it may be put below."""
+    inside = {topic.id for _, topic in tree.walk(id)} | {id, tree.by_id[id].parent or ""}
+    return [topic for topic in tree.parents if topic.id not in inside]
 
 
 def _over_time(served: Served, id: str) -> tuple[list[Bar], float]:
@@ -209,6 +228,8 @@ def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLR
 
 @router.get("/topics/{id}/rename")
 @router.get("/topics/{id}/unname")
+@router.get("/topics/{id}/split")
+@router.get("/topics/{id}/move")
 def to_topic(id: str) -> RedirectResponse:
     """From the address of a form to the page it is of: that of a refused label may be reloaded."""
     return RedirectResponse(f"/topics/{id}", 303)
@@ -244,11 +265,11 @@ def ask_to_merge(request: Request, served: Shared, writer: Writer, id: str, into
 
 def _ask_to_merge(request: Request, served: Served, writer: Visitor, id: str, into: str) -> HTMLResponse:
     topics = served.collection.topic_tree().by_id
-    part, whole = (topics[id_] for id_ in task_work.to_merge(served, id, into))
+    part, whole = (topics[id_] for id_ in topic_work.to_merge(served, id, into))
     return confirm(
         request, served, writer,
         f"Merge “{part.label}” ({count(part.size, 'document')}) into “{whole.label}”?",
-        means=f"Its documents go over to “{whole.label}”, which keeps its name. It cannot be undone.",
+        means=f"Its documents go over to “{whole.label}”, which keeps its name.",
         button="Merge",
         back=f"/topics/{part.id}",
         into=whole.id,
@@ -264,7 +285,37 @@ def merge(
     into: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Make it a part of another topic: a task, which waits while another process writes."""
-    return _tried(request, served, writer, id, lambda: to_task(task_work.merge(served, id, into)))
+    return _tried(request, served, writer, id, lambda: to_task(topic_work.merge(served, id, into)))
+
+
+@router.post("/topics/{id}/split")
+def split(
+    request: Request,
+    served: Shared,
+    writer: FormWriter,
+    id: str,
+    parts: Annotated[int, Form(ge=2, le=10)] = 2,
+) -> Response:
+    """Part it by its documents: a task."""
+    return _tried(request, served, writer, id, lambda: to_task(topic_work.split(served, id, parts)))
+
+
+@router.post("/topics/{id}/move")
+def move(
+    request: Request,
+    served: Shared,
+    writer: FormWriter,
+    id: str,
+    parent: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Put it below another parent, or at the top: a task."""
+    return _tried(request, served, writer, id, lambda: to_task(topic_work.move(served, id, parent or None)))
+
+
+@router.post("/topics/undo")
+def undo(served: Shared, writer: FormWriter) -> Response:
+    """Undo what was done last to the topics: a task."""
+    return to_task(topic_work.undo(served))
 
 
 def _tried(

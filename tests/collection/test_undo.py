@@ -1,0 +1,98 @@
+"""What users did to the topics, taken back."""
+
+from __future__ import annotations
+
+import pytest
+from small_reports import made, opened, write
+
+from indexer.catalog.topics import UNDOABLE
+from indexer.errors import NotFound
+from indexer.export.formatting import describe_event
+
+
+@pytest.fixture
+def reports(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(54))], topics=3)
+        yield collection
+
+
+def state(collection):
+    """Every topic with its name, phrases, size and parent, and the topics of every document."""
+    topics = {t.id: (t.label, t.phrases, t.size, t.parent) for t in collection.topic_tree().topics}
+    return topics, {stored.document.id: stored.topics for stored in collection.documents()}
+
+
+def test_an_undone_merge_leaves_everything_as_it_was(reports):
+    one, other, third = (topic.id for topic in reports.topics())
+    reports.rename_topic(other, "By hand")
+    before = state(reports)
+    reports.merge_topics(one, [other, third])
+    assert len(reports.topics()) == 1
+    act, topics = reports.undo_topics()
+    assert (act.kind, act.topics) == ("merge", (one, other, third))
+    assert {topic.id for topic in topics} == {one, other, third}
+    assert state(reports) == before
+    assert reports.topic_id(other) == other
+    assert [what for _, what in describe_event(reports.topic_history(other))][-1] == "came back"
+    reports.index([], refit=True)
+    assert state(reports)[0].keys() == before[0].keys()
+
+
+def test_an_undone_split_leaves_everything_as_it_was(reports):
+    before = state(reports)
+    whole = reports.topics()[0].id
+    parts = [topic.id for topic in reports.split_topic(whole, 3)]
+    reports.undo_topics()
+    assert state(reports) == before
+    assert reports.topic_id(parts[1]) == whole
+    assert "merged into" in [what for _, what in describe_event(reports.topic_history(parts[1]))][-1]
+
+
+def test_acts_are_undone_one_after_the_other_the_last_one_first(reports):
+    reports.index([], topics=3, levels="2,3", refit=True)
+    states = [state(reports)]
+    (parent,) = reports.topic_tree().parents
+    alone = next(topic for topic in reports.topics() if topic.parent is None)
+    reports.move_topic(alone.id, parent.id)
+    states.append(state(reports))
+    reports.split_topic(alone.id)
+    states.append(state(reports))
+    reports.merge_topics(alone.id, [reports.topics()[-1].id])
+    for before in reversed(states):
+        reports.undo_topics()
+        assert state(reports) == before
+    with pytest.raises(NotFound, match="nothing to undo"):
+        reports.undo_topics()
+
+
+def test_documents_that_came_after_a_merge_get_the_topics_that_are_back(reports, tmp_path):
+    one, other, _ = (topic.id for topic in reports.topics())
+    size = {topic.id: topic.size for topic in reports.topics()}
+    reports.merge_topics(one, [other])
+    reports.index([write(tmp_path / "b.jsonl", made(66)[54:])])
+    reports.undo_topics()
+    found = {topic.id: topic.size for topic in reports.topics()}
+    assert [found[id_] for id_ in (one, other)] == [size[id_] + 4 for id_ in (one, other)]
+
+
+def test_after_a_refit_there_is_nothing_to_undo(reports):
+    one, other, _ = (topic.id for topic in reports.topics())
+    reports.merge_topics(one, [other])
+    assert reports.last_act().kind == "merge"
+    reports.index([], refit=True)
+    assert reports.last_act() is None
+    with pytest.raises(NotFound, match="nothing to undo"):
+        reports.undo_topics()
+
+
+def test_the_last_ten_acts_are_kept(reports):
+    for _ in range(UNDOABLE // 2 + 1):
+        one, other, _ = (topic.id for topic in reports.topics())
+        reports.merge_topics(one, [other])
+        reports.split_topic(one)
+    assert len(reports.catalog.fits(reports.name)) == UNDOABLE + 1
+    for _ in range(UNDOABLE):
+        reports.undo_topics()
+    assert reports.last_act() is None
+    assert len(reports.catalog.fits(reports.name)) == 1
