@@ -14,7 +14,10 @@ DocumentState = Literal[
 ]  # text in the engine; vectors written; keyphrases and topics final
 RunState = Literal["running", "finished", "failed", "interrupted"]
 TopicState = Literal["live", "retired"]
-LineageKind = Literal["kept", "split", "merged", "born", "retired", "hand", "renamed"]
+LineageKind = Literal[
+    "kept", "split", "merged", "born", "retired", "hand", "renamed", "pinned", "hidden", "unmarked"
+]
+TopicMark = Literal["", "pinned", "hidden"]
 Stage = Literal["read", "store", "prepare", "encode", "write"]
 BatchState = Literal["prepare", "encode"]  # the next step
 
@@ -101,6 +104,7 @@ class TopicEntry:
     state: TopicState = "live"
     born_run: str = ""
     retired_run: str = ""
+    mark: TopicMark = ""  # by a user: listed first, or not at all
 
     @property
     def id(self) -> str:
@@ -109,9 +113,12 @@ class TopicEntry:
 
 @dataclass(frozen=True)
 class LineageEntry:
-    """One change of a topic in a run. `old_id` is None for a born or renamed topic, `new_id` for a retired one."""
+    """One change of a topic in a run. `old_id` is None for a born, renamed or marked topic.
 
-    run: str  # empty for a renaming by a user
+    `new_id` is None for a retired one.
+    """
+
+    run: str  # empty for a renaming or a mark by a user
     old_id: str | None
     new_id: str | None
     kind: LineageKind

@@ -32,7 +32,7 @@ from indexer.catalog.entries import (
     TOPIC_STATES,
 )
 
-SCHEMA = "0010"  # the newest file in migrations/versions
+SCHEMA = "0011"  # the newest file in migrations/versions
 
 # Ids and sources compare by code point, as in Python, independent of the database's locale.
 Key = Text().with_variant(Text(collation="C"), "postgresql")
@@ -146,6 +146,7 @@ class TopicRow(Base):
     retired_run: Mapped[str]
     phrases: Mapped[list[str]]
     size: Mapped[int] = mapped_column(BigInteger)
+    mark: Mapped[str] = mapped_column(server_default="")
 
 
 class LineageRow(Base):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, insert, or_, select, update
 
 from indexer.catalog.database import Database, now, storable
-from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, TopicState
+from indexer.catalog.entries import Fit, LineageEntry, TopicEntry, TopicMark, TopicState
 from indexer.catalog.tables import CounterRow as C
 from indexer.catalog.tables import FitRow as F
 from indexer.catalog.tables import GenerationRow as G
@@ -83,6 +83,24 @@ class Topics(Database):
             renamed = LineageEntry("", None, id, "renamed")
             connection.execute(insert(L), self._lineage_rows(connection, collection, [renamed]))
             return self._topic(connection, collection, id)
+
+    def mark_topic(self, collection: str, id: str, mark: TopicMark) -> None:
+        """Pin or hide a topic, or with an empty mark neither.
+
+        Raises:
+            NotFound: There is no such topic.
+        """
+        with self._writing() as connection:
+            if self._topic(connection, collection, id).mark != mark:
+                connection.execute(update(T).where(T.collection == collection, T.id == id).values(mark=mark))
+                marked = LineageEntry("", None, id, mark or "unmarked")
+                connection.execute(insert(L), self._lineage_rows(connection, collection, [marked]))
+
+    def topic_marks(self, collection: str) -> dict[str, TopicMark]:
+        """Return the live topics that are pinned or hidden, with their marks."""
+        query = select(T.id, T.mark).where(T.collection == collection, T.state == "live", T.mark != "")
+        with self._reading() as connection:
+            return {row.id: row.mark for row in connection.execute(query)}
 
     def lineage(self, collection: str, id: str) -> list[LineageEntry]:
         """Return all changes of a topic, as the old or the new one, oldest first."""

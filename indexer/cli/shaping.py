@@ -1,6 +1,8 @@
-"""indexer topics merge, split, move, undo: the tree as a user wants it."""
+"""indexer topics merge, split, move, undo, pin, hide: the tree as a user wants it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +11,9 @@ from indexer.cli.app import App, json_of, json_option, pass_app
 from indexer.cli.output import show_result, working
 from indexer.export import serialize
 from indexer.export.formatting import clean, count
+
+if TYPE_CHECKING:
+    from indexer.catalog.entries import TopicMark
 
 
 @click.command()
@@ -98,3 +103,46 @@ def undo(app: App, as_json: bool) -> None:
     value = {"act": act.kind, "of": list(act.topics), "topics": [serialize.topic(topic) for topic in changed]}
     lines = [f"{topic.id} {clean(topic.label)}: {count(topic.size, 'document')}" for topic in changed]
     show_result(value, "\n".join([f"undone: {act.kind} of {', '.join(act.topics)}", *lines]), as_json=as_json)
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=completion.topics)
+@click.option("--undo", is_flag=True, help="Pin them no longer.")
+@json_of("the topics, as indexer topics lists them")
+@pass_app
+def pin(app: App, topics: tuple[str, ...], undo: bool, as_json: bool) -> None:
+    """List topics before all others of their level.
+
+    Refits and retrains keep it.
+
+    \b
+    Example:
+      indexer topics pin 'ocean waves'
+    """
+    _mark(app, topics, "" if undo else "pinned", as_json=as_json)
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=completion.topics)
+@click.option("--undo", is_flag=True, help="Show them again.")
+@json_of("the topics, as indexer topics lists them")
+@pass_app
+def hide(app: App, topics: tuple[str, ...], undo: bool, as_json: bool) -> None:
+    """Leave topics out of lists, facets and the map; of a parent, all below it.
+
+    Their documents keep them, and filters find them. Refits and retrains keep it.
+
+    \b
+    Examples:
+      indexer topics hide 'mailing list'
+      indexer topics hide 12 --undo
+    """
+    _mark(app, topics, "" if undo else "hidden", as_json=as_json)
+
+
+def _mark(app: App, names: tuple[str, ...], mark: TopicMark, *, as_json: bool) -> None:
+    with app.collection() as collection:
+        ids = [collection.topic_id(name) for name in names]  # a wrong name, and none is marked
+        marked = [collection.mark_topic(id_, mark) for id_ in ids]
+    text = "\n".join(f"{topic.id} '{clean(topic.label)}' is {mark or 'shown as usual'}" for topic in marked)
+    show_result([serialize.topic(topic) for topic in marked], text, as_json=as_json)

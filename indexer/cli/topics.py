@@ -17,7 +17,7 @@ from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
 from indexer.cli.rising import rising
-from indexer.cli.shaping import merge, move, split, undo
+from indexer.cli.shaping import hide, merge, move, pin, split, undo
 from indexer.cli.vocabulary import vocabulary
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
@@ -60,10 +60,11 @@ def topics() -> None:
     is_flag=True,
     help=f"List {MAX_PHRASES} leading phrases of each, not only those that fit into a line.",
 )
-@json_of("id, label, documents, phrases, label_locked, parent, and the growth: since, share_lately, share_before, growth "
-         "(share_lately / share_before - 1), clear (significant); null without dates")  # fmt: skip
+@click.option("--hidden", is_flag=True, help="List hidden topics, too.")
+@json_of("id, label, documents, phrases, label_locked, parent, term, mark, and the growth: since, share_lately, "
+         "share_before, growth (share_lately / share_before - 1), clear (significant); null without dates")  # fmt: skip
 @pass_app
-def list_(app: App, limit: int | None, phrases: bool, as_json: bool) -> None:
+def list_(app: App, limit: int | None, phrases: bool, hidden: bool, as_json: bool) -> None:
     """List all topics, largest first, with their leading phrases. Subtopics follow their parent, indented.
 
     If documents have dates, the growth compares the share of each topic among the newest fifth of them with its share
@@ -76,11 +77,14 @@ def list_(app: App, limit: int | None, phrases: bool, as_json: bool) -> None:
       indexer topics list --json
     """
     with app.collection() as collection:
-        tree = collection.topic_tree()
+        whole = collection.topic_tree()
         trends = collection.topic_trends()
+    tree = whole if hidden else whole.shown()
     found = [(0, topic) for topic in tree.leaves[:limit]] if limit else list(tree.walk())
     value = [serialize.growing(topic, trends) for _, topic in found]
     text = format_topics(found, trends, phrases=phrases)
+    if left := len(whole.topics) - len(tree.topics):
+        text += "\n" + dim(f"{count(left, 'hidden topic')}: indexer topics list --hidden")
     show_result(value, text or "no topics yet", as_json=as_json)
 
 
@@ -218,7 +222,7 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
     show_report(app, report, as_json=as_json)
 
 
-for more in (merge, split, move, undo, vocabulary, correct, corrections, rising):
+for more in (merge, split, move, undo, pin, hide, vocabulary, correct, corrections, rising):
     topics.add_command(more)
 
 
@@ -267,6 +271,7 @@ def format_topics(
     for depth, topic in topics:
         growths = [] if trends is None else [growth(trends.by_topic.get(topic.id))]
         label = bold(clean(topic.label)) if topic.id in above else clean(topic.label)
+        label += dim(f" ({topic.mark})") if topic.mark else ""
         phrases_ = "" if topic.id in above else _phrases(topic, whole=phrases)
         rows.append((topic.id, f"{topic.size:,}", *growths, INDENT * depth + label, phrases_))
     since = [] if trends is None else [f"growth since {trends.since}"]
@@ -300,6 +305,8 @@ def _format_details(details: TopicDetails) -> str:
 def _about_topic(details: TopicDetails) -> Iterator[tuple[str, str]]:
     topic = details.topic
     yield "topic", bold(clean(topic.label)) + (dim("  (user-defined)") if topic.label_locked else "")
+    if topic.mark:
+        yield "by a user", topic.mark
     yield "id", topic.id
     yield "documents", f"{topic.size:,}"
     yield "phrases", clean("; ".join(topic.phrases))

@@ -21,7 +21,7 @@ from indexer.protocols import Window
 from indexer.records import Document, Keyphrase, MentionRow, PhraseRow, StoredDocument, Topic
 from indexer.search.closeness import closeness_file, cosine_by_chance
 from indexer.search.completion import Completion, completions
-from indexer.search.facets import open_facets
+from indexer.search.facets import open_facets, without
 from indexer.search.fields import FieldKinds, field_kinds
 from indexer.search.query import check_number, without_syntax
 from indexer.search.reasons import Reason, reasons
@@ -72,6 +72,7 @@ class QueryMethods(OpenCollection):
         self.check_filters(filters, facets)
         encoder = None if mode == "words" or not query.strip() else self.encoder
         start = time.perf_counter()
+        hidden = self._hidden(facets)
         with self._limited():
             asked = self._spelled(query, verbatim)
             results = search(
@@ -81,7 +82,7 @@ class QueryMethods(OpenCollection):
                 mode=mode,
                 filters=self._resolved(filters),
                 facets=facets,
-                facet_size=facet_size,
+                facet_size=facet_size + len(hidden),
                 limit=limit,
                 offset=offset,
                 absent=self.settings.absent_weight,
@@ -89,7 +90,17 @@ class QueryMethods(OpenCollection):
                 chance=self._cosine_by_chance,
             )
         SEARCH_SECONDS.labels(mode).observe(time.perf_counter() - start)
-        return replace(results, query=query, corrections=asked.corrections, synonyms=asked.synonyms)
+        shown = without(results.facets, hidden, facet_size)
+        return replace(
+            results, query=query, facets=shown, corrections=asked.corrections, synonyms=asked.synonyms
+        )
+
+    def _hidden(self, facets: Sequence[str]) -> set[str]:
+        """The topics that facets leave out, where they count topics."""
+        if not {"topic", "topic_path"} & set(facets):
+            return set()
+        tree = self.topic_tree()
+        return tree.by_id.keys() - tree.shown().by_id.keys()
 
     def _spelled(self, query: str, verbatim: bool) -> Spelled:
         """The query with corrections and synonyms, unless it is to be searched as typed."""
@@ -142,17 +153,19 @@ class QueryMethods(OpenCollection):
         if not fields:
             return ()
         self.check_filters(filters, fields)
+        hidden = self._hidden(fields)
         with self._limited():
-            return open_facets(
+            counted = open_facets(
                 self.engine,
                 query if found else self._spelled(query, verbatim).query,
                 mode=mode,
                 filters=self._resolved(filters),
                 fields=fields,
-                size=size,
+                size=size + len(hidden),
                 absent=self.settings.absent_weight,
                 found=found,
             )
+        return without(counted, hidden, size)
 
     def timeline(
         self,
@@ -240,7 +253,7 @@ class QueryMethods(OpenCollection):
     def completions(self, beginning: str, *, limit: int = 8) -> list[Completion]:
         """Topics, keyphrases and titles that begin so; see `indexer.search.completion`."""
         with self._limited():
-            return completions(self.engine, beginning, limit)
+            return completions(self.engine, beginning, limit, hidden=self._hidden(("topic",)))
 
     # -- phrases --------------------------------------------------------------------------------------------
 
@@ -354,8 +367,9 @@ class QueryMethods(OpenCollection):
         return list(self.topic_tree().leaves)
 
     def topic_tree(self) -> TopicTree:
-        """All topics with the parents above them."""
-        return TopicTree(self.engine.topics())
+        """All topics with the parents above them; `TopicTree.shown` leaves out those that a user has hidden."""
+        marks = self.catalog.topic_marks(self.name)
+        return TopicTree([replace(topic, mark=marks.get(topic.id, "")) for topic in self.engine.topics()])
 
     def topic_id(self, name: str) -> str:
         """The id of a live topic by id, number or label. A retired id leads to its most similar successor.
@@ -396,6 +410,7 @@ class QueryMethods(OpenCollection):
         """Topics that are nearest to one in meaning, with the cosine."""
         id_ = self.topic_id(name)
         tree = self.topic_tree()
+        tree = tree if tree.by_id[id_].mark == "hidden" else tree.shown()
         level = tree.parents if tree.subtopics(id_) else tree.leaves
         return near_topics(level, id_, limit)
 
@@ -403,7 +418,7 @@ class QueryMethods(OpenCollection):
         """Positions of topics in a plane, similar ones near each other; it keeps its shape from fit to fit."""
         from indexer.topics.map import topic_map
 
-        tree = self.topic_tree()
+        tree = self.topic_tree().shown()
         groups = {topic.id: tree.path(topic.id)[0].id for topic in tree.leaves}
         memory = self.settings.home / "maps" / f"{self.name}.json"
         return topic_map(tree.leaves, memory, tall=tall, groups=groups if tree.parents else None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from indexer.catalog import Naming
+from indexer.catalog.entries import TopicMark
 from indexer.collection.base import on_live_generation
 from indexer.collection.queries import QueryMethods
 from indexer.errors import NotFound, QueryError
@@ -177,6 +178,15 @@ class TopicMethods(QueryMethods):
             return tree.by_id[id_]
         self._shape("move", {"topic": id_, "parent": above}, progress,
                     lambda shaper: shaper.place({id_: above}, {}))  # fmt: skip
+        return self.topic_tree().by_id[id_]
+
+    def mark_topic(self, name: str, mark: TopicMark) -> Topic:
+        """Pin a topic, so that it is listed first, or hide it from lists, facets and the map; or with "" neither.
+
+        Documents keep a hidden topic, it can be filtered by, and its address stays. Refits and retrains keep the mark.
+        """
+        id_ = self.topic_id(name)
+        self.catalog.mark_topic(self.name, id_, mark)
         return self.topic_tree().by_id[id_]
 
     def last_act(self) -> Act | None:

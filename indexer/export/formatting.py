@@ -160,6 +160,13 @@ def _named(clauses: Sequence[Clause]) -> str:
     return {"word": "the word", "phrase": "the phrase", "prefix": "a word that begins so"}[clauses[0].kind]
 
 
+MARKS = {
+    "pinned": "pinned by a user",
+    "hidden": "hidden by a user",
+    "unmarked": "neither pinned nor hidden any more",
+}
+
+
 def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
     """What happened to a topic, one sentence for each event; without those of merges that left it as it was."""
     topic_id = history.entry.id
@@ -177,6 +184,8 @@ def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
             what = f"named '{entry.label}'" if entry.label else "labelled by a user"
             if event is last_named and not history.entry.label_locked:
                 what = "name taken back"
+        elif entry.kind in MARKS:
+            what = MARKS[entry.kind]
         elif entry.kind == "kept":
             what = "moved in the tree by a user" if event.by == "move" else "came back" if gone else "kept"
         elif entry.kind == "born":

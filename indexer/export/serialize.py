@@ -84,6 +84,7 @@ def topic(of: Topic) -> dict[str, Any]:
         "label_locked": of.label_locked,
         "parent": of.parent,
         "term": of.term or None,
+        "mark": of.mark or None,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,11 +32,14 @@ class Completion:
     documents: int
 
 
-def completions(engine: Engine, beginning: str, limit: int = 8) -> list[Completion]:
+def completions(
+    engine: Engine, beginning: str, limit: int = 8, *, hidden: Container[str] = ()
+) -> list[Completion]:
     """Topics with a word that begins so, keyphrases and titles that begin so; of each kind those of most documents first.
 
     Args:
         limit: Of all together. Keyphrases get what topics and titles leave.
+        hidden: Topics that are not offered.
 
     Raises:
         QueryError: The beginning is longer than `LONGEST`, or the limit is not 1 to `MAX_COMPLETIONS`.
@@ -47,17 +51,17 @@ def completions(engine: Engine, beginning: str, limit: int = 8) -> list[Completi
     typed = " ".join(beginning.split())
     if len(typed) < SHORTEST:
         return []
-    topics = [
+    found = [
         Completion("topic", topic.label, topic.id, topic.size)
         for topic in engine.topics()
-        if _begins(topic, typed.casefold())
+        if topic.id not in hidden and _begins(topic, typed.casefold())
     ][:TOPICS]
     titles = [Completion("title", title, id_, 1) for id_, title in engine.titles_with(typed, limit=TITLES)]
     keyphrases = [
         Completion("keyphrase", text, "", documents)
         for text, documents in engine.keyphrases_with(typed, limit=limit)
     ]
-    return [*topics, *keyphrases[: max(0, limit - len(topics) - len(titles))], *titles][:limit]
+    return [*found, *keyphrases[: max(0, limit - len(found) - len(titles))], *titles][:limit]
 
 
 def _begins(topic: Topic, typed: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from indexer.engines.base import Engine, Filter, SearchRequest, WordQuery
@@ -23,6 +23,21 @@ def named_facets(
     return tuple(
         Facet(field, tuple((value, named(field, value), n) for value, n in values))
         for field, values in facets.items()
+    )
+
+
+def without(facets: Sequence[Facet], hidden: Set[str], size: int) -> tuple[Facet, ...]:
+    """Facets without some topics, each cut to a number of values."""
+    return tuple(
+        replace(
+            facet,
+            values=tuple(
+                value
+                for value in facet.values
+                if facet.field not in ("topic", "topic_path") or value[0].rpartition("/")[2] not in hidden
+            )[:size],
+        )
+        for facet in facets
     )
 
 

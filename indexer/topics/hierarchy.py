@@ -18,11 +18,11 @@ class TopicTree:
     """Topics and the parents above them.
 
     Args:
-        topics: All of them, in the order in which each level lists them.
+        topics: All of them, in the order in which each level lists them, but for pinned ones, which come first.
     """
 
     def __init__(self, topics: Sequence[Topic]) -> None:
-        self.topics = tuple(topics)
+        self.topics = tuple(sorted(topics, key=lambda topic: topic.mark != "pinned"))
         self.by_id = {topic.id: topic for topic in topics}
         self._parents = {topic.id: topic.parent for topic in topics}
 
@@ -41,6 +41,15 @@ class TopicTree:
     def roots(self) -> tuple[Topic, ...]:
         """The topics at the top: parents, and topics without one."""
         return self.subtopics(None)
+
+    def shown(self) -> TopicTree:
+        """The tree without what is hidden, and without parents that have nothing else below them."""
+        hidden = {topic.id for topic in self.topics if topic.mark == "hidden"}
+        if not hidden:
+            return self
+        paths = [topic_path(topic.id, self._parents) for topic in self.leaves]
+        kept = {id_ for path in paths if not hidden & set(path) for id_ in path}
+        return TopicTree([topic for topic in self.topics if topic.id in kept])
 
     def subtopics(self, id_: str | None) -> tuple[Topic, ...]:
         """The topics right below one; empty for a topic of documents."""

@@ -12,6 +12,7 @@ from indexer.export import serialize
 from indexer.records import Document, Topic
 from indexer.search.completion import LONGEST, MAX_COMPLETIONS
 from indexer.search.trends import Order, ordered
+from indexer.topics.hierarchy import TopicTree
 from indexer.web import bodies, schemas
 from indexer.web.auth import Reader
 from indexer.web.errors import JSON, documented
@@ -27,12 +28,13 @@ from indexer.web.params import (
     Verbatim,
     Words,
 )
-from indexer.web.shared import Shared
+from indexer.web.shared import Served, Shared
 
 router = APIRouter(
     prefix="/api", route_class=ThreadRoute, responses=documented(400, 401, 403, 404, 413, 415, 422, 429, 503)
 )
 
+Hidden = Annotated[bool, Query(description="List those too that a user has hidden.")]
 TopicPath = Annotated[str, Path(alias="id", max_length=200, description="Id, number or label.")]
 
 
@@ -184,19 +186,26 @@ def topics(
     reader: Reader,
     sort: Annotated[Order, Query(description="By size, by growth, or by name.")] = "documents",
     ascending: Annotated[bool | None, Query(description="Names go up, numbers go down.")] = None,
+    hidden: Hidden = False,
 ) -> list[dict[str, Any]]:
     """List the topics that documents have, and how they grow.
 
     Topics of unknown growth are sorted between growing and shrinking ones."""
     trends = served.trends()
-    found = ordered(served.collection.topics(), trends, sort, ascending)
+    tree = _tree(served, hidden)
+    found = ordered(tree.leaves, trends, sort, ascending)
     return [serialize.growing(topic, trends) for topic in found]
 
 
-@router.get("/topics/tree", response_model=list[schemas.TopicNode])
-def topic_tree(served: Shared, reader: Reader) -> list[dict[str, Any]]:
-    """List the topics at the top, each with what is below it, largest first."""
+def _tree(served: Served, hidden: bool) -> TopicTree:
     tree = served.collection.topic_tree()
+    return tree if hidden else tree.shown()
+
+
+@router.get("/topics/tree", response_model=list[schemas.TopicNode])
+def topic_tree(served: Shared, reader: Reader, hidden: Hidden = False) -> list[dict[str, Any]]:
+    """List the topics at the top, each with what is below it, largest first."""
+    tree = _tree(served, hidden)
 
     def node(of: Topic) -> dict[str, Any]:
         return {**serialize.topic(of), "subtopics": [node(below) for below in tree.subtopics(of.id)]}

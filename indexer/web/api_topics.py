@@ -21,10 +21,18 @@ router = APIRouter(prefix="/api", responses=documented(400, 401, 403, 404, 409, 
 
 
 @router.patch("/topics/{id}", response_model=schemas.GrowingTopic, dependencies=[JSON])
-def rename_topic(served: Shared, writer: Writer, name: TopicPath, wanted: bodies.NewLabel) -> dict[str, Any]:
-    """Set the label of a topic; it stays through every later run."""
+def change_topic(
+    served: Shared, writer: Writer, name: TopicPath, wanted: bodies.TopicChange
+) -> dict[str, Any]:
+    """Set the label of a topic, pin it or hide it; that stays through every later run."""
+    collection = served.collection
+    id_ = collection.topic_id(name)
     with _no_two_of_a_name():
-        return serialize.growing(served.collection.rename_topic(name, wanted.label), served.trends())
+        if wanted.label is not None:
+            collection.rename_topic(id_, wanted.label)
+    if wanted.mark is not None:
+        collection.mark_topic(id_, wanted.mark)
+    return serialize.growing(collection.topic_tree().by_id[id_], served.trends())
 
 
 @router.delete("/topics/{id}/label", response_model=schemas.GrowingTopic)

@@ -12,6 +12,7 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -64,8 +65,19 @@ def _not_blank(name: str) -> str:
     return name
 
 
-class NewLabel(Taken):
-    label: Annotated[str, Field(max_length=200), AfterValidator(_not_blank)]
+class TopicChange(Taken):
+    """A new label, a mark, or both."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    label: Annotated[str, Field(max_length=200), AfterValidator(_not_blank)] | None = None
+    mark: Literal["", "pinned", "hidden"] | None = Field(None, description="An empty one removes it.")
+
+    @model_validator(mode="after")
+    def _of_something(self) -> TopicChange:
+        if self.label is None and self.mark is None:
+            raise PydanticCustomError("nothing", "Give a label, a mark, or both")
+        return self
 
 
 class Merge(Taken):

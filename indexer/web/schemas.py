@@ -44,6 +44,7 @@ class Topic(BaseModel):
     term: str | None = Field(
         description="Key of the term of your vocabulary that it is; null if it was mined."
     )
+    mark: str | None = Field(description="By a user: pinned or hidden.")
 
 
 class TopicNode(Topic):

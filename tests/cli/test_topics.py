@@ -44,7 +44,7 @@ def test_topics_as_json_are_largest_first(read):
     topics = as_json(read("topics", "--json"))
     growth = {"since", "share_lately", "share_before", "growth", "clear"}
     assert [set(topic) for topic in topics] == [
-        {"id", "label", "documents", "phrases", "label_locked", "parent", "term", *growth}
+        {"id", "label", "documents", "phrases", "label_locked", "parent", "term", "mark", *growth}
     ] * 3
     sizes = [topic["documents"] for topic in topics]
     assert sizes == sorted(sizes, reverse=True)
@@ -303,3 +303,21 @@ def test_export_to_a_place_that_is_not_there(read):
     result = read("topics", "export", "--output", "no/such/folder.json")
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
+
+
+def test_topics_are_pinned_and_hidden(run, own):
+    first, second, third = as_json(run("topics", "--json", home=own))
+    said = run("topics", "pin", third["id"], home=own).stdout
+    assert said == f"{third['id']} '{third['label']}' is pinned\n"
+    run("topics", "hide", first["id"], home=own)
+    assert [one["id"] for one in as_json(run("topics", "--json", home=own))] == [third["id"], second["id"]]
+    listed = run("topics", home=own).stdout
+    assert f"{third['label']} (pinned)" in listed
+    assert listed.endswith("1 hidden topic: indexer topics list --hidden\n")
+    assert f"{first['label']} (hidden)" in run("topics", "list", "--hidden", home=own).stdout
+    assert "by a user  hidden" in run("topics", "show", first["id"], home=own).stdout
+    run("topics", "hide", first["id"], "--undo", home=own)
+    run("topics", "pin", third["id"], "--undo", home=own)
+    assert [one["id"] for one in as_json(run("topics", "--json", home=own))] == [
+        one["id"] for one in (first, second, third)
+    ]

@@ -50,6 +50,12 @@ def test_a_label_that_a_user_set_is_locked(collection):
     assert [entry.label for entry in entries if entry.label_locked] == ["Sea freight"]
 
 
+def test_a_topic_is_pinned(collection):
+    collection.mark_topic("Magnetic field", "pinned")
+    assert collection.topics()[0].label == "Magnetic field"
+    assert collection.catalog.lineage(collection.name, "t-000003")[-1].kind == "pinned"
+
+
 def test_its_status_and_history_are_there(collection):
     status = collection.status()
     assert (status.engine.documents, status.engine.mentions, status.topics) == (8, 56, 3)

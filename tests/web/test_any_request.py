@@ -9,6 +9,7 @@ import pytest
 from fuzzing import TIMES, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from services.ports import wait_until
 from web_client import indexed, made, serving
 
 KNOWN = (
@@ -48,6 +49,9 @@ any_of = settings(
 @pytest.fixture(scope="module")
 def served(tmp_path_factory, parts):
     with serving(indexed(tmp_path_factory.mktemp("any") / "home", made(9))) as client:
+        wait_until(
+            lambda: client.get("/health/ready").status_code == 200, 60, "the encoder"
+        )  # it is asked for, too
         yield client
 
 

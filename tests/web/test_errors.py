@@ -27,7 +27,7 @@ import pytest
         ("/api/phrases?in=nothing%20marked", 400, "marked"),
         ("/api/similar", 422, "document"),
         ("/api/search?topik=3", 422, "Unknown parameter 'topik'. Did you mean topic?"),
-        ("/api/topics?limit=3", 422, "Unknown parameter 'limit'. Known: sort, ascending."),
+        ("/api/topics?limit=3", 422, "Unknown parameter 'limit'. Known: sort, ascending, hidden."),
         ("/api/export/search/csv?query=x", 422, "query"),
         ("/api/status?Q=1", 422, "'Q'"),
         ("/api/documents/d04?text=1", 422, "'text'"),

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from web_client import ended, made, serving, written
-from web_pages import one, seen, send, text
+from web_pages import HTML, one, seen, send, text
 
 from indexer.collection import Collection
 
@@ -114,3 +114,23 @@ def test_a_wrong_term_is_named_and_none_is_added(client, terms, said):
 def test_what_is_rising_is_added_by_the_api(client):
     answer = client.post("/api/topics/rising", json={})
     assert (answer.status_code, answer.json()["detail"]) == (404, "No subject is rising.")
+
+
+def test_a_topic_is_hidden_by_its_form_and_shown_again_by_the_api(client):
+    topics = shape(client)
+    id_ = next(iter(topics))
+    path = f"/topics/{id_}"
+    form = seen(client, path).xpath(f"//form[@action='{path}/mark'][.//button='Hide it']")[0]
+    token = form.xpath("input[@name='token']/@value")[0]
+    client.post(f"{path}/mark", data={"token": token, "mark": "hidden"}, headers=HTML)
+    assert shape(client).keys() == topics.keys() - {id_}
+    assert client.get("/api/topics", params={"hidden": True}).json()[0].keys() >= {"mark", "id"}
+    assert {one["id"] for one in client.get("/api/topics?hidden=1").json()} == topics.keys()
+    page = seen(client, "/topics")
+    assert page.xpath("//p[starts-with(., 'Hidden')]/a/@href") == [path]
+    assert page.xpath(f"//tr[@data-topic='{id_}']") == []
+    assert "hidden by a user" in text(one(seen(client, path), "//p[@class='lead']"))
+    answer = client.patch(f"/api/topics/{id_}", json={"mark": ""})
+    assert (answer.status_code, answer.json()["mark"]) == (200, None)
+    assert shape(client).keys() == topics.keys()
+    assert client.patch(f"/api/topics/{id_}", json={}).status_code == 422

@@ -97,9 +97,9 @@ def _example(method: str, address: str, path: str, operation: Schema, descriptio
 
 
 def _body(schema: Schema, description: Schema) -> dict[str, Any]:
-    """A body with what is required in it; where nothing is, with nothing."""
+    """A body with what is required in it; where nothing is, with nothing, or the first field where one is needed."""
     found = _object(schema, description)
-    required = found.get("required", [])
+    required = found.get("required", []) or [*found["properties"]][: found.get("minProperties", 0)]
     wanted = [
         name for name in found["properties"] if name in required or (required and name in ("id", "title"))
     ]

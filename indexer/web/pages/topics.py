@@ -81,7 +81,8 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
     drawn = pictures(served.collection)
     spots = drawn[0].map.spots
     trends = served.trends() if spots else None
-    sections = groups(spots, served.collection.topic_tree())
+    tree = served.collection.topic_tree()
+    sections = groups(spots, tree.shown())
     by = sort if sort in get_args(Order) else ""
     ascending = {"ascending": True, "descending": False}.get(order, by == "name")
     listed = [Section(0, "", _sorted(spots, trends, by, ascending))] if by else sections  # type: ignore[arg-type]
@@ -92,6 +93,7 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
         info=served.collection.engine.info(),
         activity=current_activity(served),
         undoable=_undoable(served),
+        hidden=[topic for topic in tree.topics if topic.mark == "hidden"],
     )  # fmt: skip
 
 
@@ -229,6 +231,7 @@ def _retired(request: Request, served: Served, reader: Reader, id: str) -> HTMLR
 @router.get("/topics/{id}/rename")
 @router.get("/topics/{id}/unname")
 @router.get("/topics/{id}/split")
+@router.get("/topics/{id}/mark")
 @router.get("/topics/{id}/move")
 def to_topic(id: str) -> RedirectResponse:
     """From the address of a form to the page it is of: that of a refused label may be reloaded."""
@@ -310,6 +313,18 @@ def move(
 ) -> Response:
     """Put it below another parent, or at the top: a task."""
     return _tried(request, served, writer, id, lambda: to_task(topic_work.move(served, id, parent or None)))
+
+
+@router.post("/topics/{id}/mark")
+def mark(
+    request: Request,
+    served: Shared,
+    writer: FormWriter,
+    id: str,
+    mark: Annotated[Literal["", "pinned", "hidden"], Form()] = "",
+) -> Response:
+    """Pin it, hide it, or neither."""
+    return _tried(request, served, writer, id, lambda: _to(served.collection.mark_topic(id, mark)))
 
 
 @router.post("/topics/undo")
