@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,14 +85,21 @@ class Site:
 
     @contextmanager
     def indexing(self, source: Path) -> Iterator[Future[RunReport]]:
-        """The command, beside the test."""
+        """The command, beside the test; one that does not end is left behind, and fails the test."""
+        running: Future[RunReport] = Future()
 
-        def index() -> RunReport:
-            with self.opened() as collection:
-                return collection.index([source], topics=2)
+        def index() -> None:
+            try:
+                with self.opened() as collection:
+                    running.set_result(collection.index([source], topics=2))
+            except Exception as error:
+                running.set_exception(error)
 
-        with ThreadPoolExecutor(1) as beside:
-            yield beside.submit(index)
+        beside = threading.Thread(target=index, daemon=True)
+        beside.start()
+        yield running
+        beside.join(PATIENCE)
+        assert not beside.is_alive(), "the run does not end"
 
     def wait_for(self, reached: Callable[[Collection], object], what: str) -> None:
         with self.opened() as collection:
