@@ -234,6 +234,7 @@ class Topic:
     parent: str | None = None  # id of the topic above it; its documents are those of its subtopics
     term: str = ""  # key of the term of the user's vocabulary that it is
     mark: str = ""  # by a user: "pinned" or "hidden"; the catalog has it, and no engine
+    mined: str = ""  # the label that was mined last; the catalog has it, and no engine
 
 
 def leaves(topics: Iterable[Topic]) -> list[Topic]:

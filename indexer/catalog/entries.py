@@ -105,6 +105,7 @@ class TopicEntry:
     born_run: str = ""
     retired_run: str = ""
     mark: TopicMark = ""  # by a user: listed first, or not at all
+    mined: str = ""  # label that was mined last; empty where the first of the phrases was
 
     @property
     def id(self) -> str:

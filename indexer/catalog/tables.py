@@ -147,6 +147,7 @@ class TopicRow(Base):
     phrases: Mapped[list[str]]
     size: Mapped[int] = mapped_column(BigInteger)
     mark: Mapped[str] = mapped_column(server_default="")
+    mined: Mapped[str] = mapped_column(server_default="")
 
 
 class LineageRow(Base):

@@ -96,11 +96,13 @@ class Topics(Database):
                 marked = LineageEntry("", None, id, mark or "unmarked")
                 connection.execute(insert(L), self._lineage_rows(connection, collection, [marked]))
 
-    def topic_marks(self, collection: str) -> dict[str, TopicMark]:
-        """Return the live topics that are pinned or hidden, with their marks."""
-        query = select(T.id, T.mark).where(T.collection == collection, T.state == "live", T.mark != "")
+    def topic_marks(self, collection: str) -> dict[str, tuple[TopicMark, str]]:
+        """Return the marks and mined labels of live topics that have any."""
+        query = select(T.id, T.mark, T.mined).where(
+            T.collection == collection, T.state == "live", or_(T.mark != "", T.mined != "")
+        )
         with self._reading() as connection:
-            return {row.id: row.mark for row in connection.execute(query)}
+            return {row.id: (row.mark, row.mined) for row in connection.execute(query)}
 
     def lineage(self, collection: str, id: str) -> list[LineageEntry]:
         """Return all changes of a topic, as the old or the new one, oldest first."""
@@ -162,6 +164,7 @@ class Topics(Database):
                 "id": topic.id,
                 **{f.name: getattr(topic, f.name) for f in fields(topic)},
                 "label": storable(topic.label),
+                "mined": storable(topic.mined),
                 "phrases": [storable(phrase) for phrase in topic.phrases],
             }
             for topic in sorted(topics, key=lambda topic: topic.number)
@@ -175,6 +178,7 @@ class Topics(Database):
             set_={
                 "label": case((T.label_locked, T.label), else_=new.label),
                 "label_locked": case((T.label_locked, True), else_=new.label_locked),
+                "mined": case((new.mined == "", T.mined), else_=new.mined),
                 **{
                     name: new[name]
                     for name in ("number", "state", "born_run", "retired_run", "phrases", "size")

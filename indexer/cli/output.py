@@ -137,7 +137,7 @@ def table(
         head: Names of the columns.
         right: Indices of the columns aligned on the right.
         margin: Width of the indentation that the caller adds.
-        parts: Separates the parts of the last column, of which those are shown that fit into one line, and at least one.
+        parts: Separates the parts of the last column, of which those are shown that fit into one line.
     """
     if not rows:
         return ""
@@ -155,13 +155,13 @@ def table(
 
 
 def _fitting(text: str, width: int, separator: str) -> str:
-    first, *others = text.split(separator)
-    for part in others:
-        longer = f"{first}{separator}{part}"
+    fitting = ""
+    for part in text.split(separator):
+        longer = f"{fitting}{separator}{part}" if fitting else part
         if cells(longer) > width:
             break
-        first = longer
-    return first
+        fitting = longer
+    return fitting
 
 
 def facts(rows: Iterable[tuple[str, str]], *, margin: int = 0) -> str:

@@ -281,10 +281,12 @@ def format_topics(
 
 def _phrases(topic: Topic, *, whole: bool) -> str:
     """Join the leading phrases; not the one that is the label, unless the list is to be whole."""
-    named = (
-        topic.phrases[:1] if topic.phrases and topic.label.casefold() == topic.phrases[0].casefold() else ()
+    from indexer.topics.labels import JOINT
+
+    named = () if whole else topic.label.casefold().split(JOINT)
+    return clean(
+        SEPARATOR.join([phrase for phrase in topic.phrases if phrase.casefold() not in named][:MAX_PHRASES])
     )
-    return clean(SEPARATOR.join(topic.phrases[0 if whole else len(named) : MAX_PHRASES]))
 
 
 def _format_details(details: TopicDetails) -> str:

@@ -369,7 +369,8 @@ class QueryMethods(OpenCollection):
     def topic_tree(self) -> TopicTree:
         """All topics with the parents above them; `TopicTree.shown` leaves out those that a user has hidden."""
         marks = self.catalog.topic_marks(self.name)
-        return TopicTree([replace(topic, mark=marks.get(topic.id, "")) for topic in self.engine.topics()])
+        found = ((topic, *marks.get(topic.id, ("", ""))) for topic in self.engine.topics())
+        return TopicTree([replace(topic, mark=mark, mined=mined) for topic, mark, mined in found])
 
     def topic_id(self, name: str) -> str:
         """The id of a live topic by id, number or label. A retired id leads to its most similar successor.

@@ -30,7 +30,7 @@ from indexer.protocols import Progress
 from indexer.records import MentionRow, PhraseRow, Topic
 from indexer.topics.fits import NamedFit, live_fit
 from indexer.topics.hierarchy import TopicTree, with_names, with_parents
-from indexer.topics.labels import LabelMaker, label_of, with_name_first
+from indexer.topics.labels import LabelMaker, label_of, lasting, mined_label
 from indexer.topics.levels import Levels
 from indexer.topics.models.registry import TopicRequest
 
@@ -69,6 +69,7 @@ class Finisher:
         self._ranker = options.ranker()
         self._read: dict[str, MinedRows] = {}  # by a fit, for the documents that are assigned after it
         self._begun: NamedFit | None = None
+        self._labels: dict[str, str] = {}  # mined in this run, of the topics that got new leading phrases
         self.finished = 0  # documents that were mined and not finished, by any run
         self.without_topic = 0  # of the documents that were assigned: those without a topic
         self.fitted_to = 0  # documents of the collection when its topics were fitted; 0: not known
@@ -278,7 +279,9 @@ class Finisher:
         maker = LabelMaker(self._centroids(fit), self._sizes()) if new else None
         self._write_phrases(self.engine.mentions_by_phrase(limit=VECTORS_PER_PHRASE), [], None, maker)
         self._consolidate(set())
-        return maker.leading(self._given_names(fit)) if maker else {}
+        leading = maker.leading(self._given_names(fit)) if maker else {}
+        self._labels = maker.labels(leading) if maker else {}
+        return leading
 
     def _given_names(self, fit: NamedFit) -> dict[str, str]:
         """The names of terms, and of topics that a user has named."""
@@ -377,9 +380,11 @@ class Finisher:
             phrases = leading.get(id_, old.phrases if old else ())
             term = terms.get(id_)
             locked = bool(term or (old and old.label_locked))
+            label = self._labels.get(id_) or label_of(phrases)
             if old and not locked:
-                phrases = with_name_first(phrases, old.label)
-            label = label_of(phrases) if old is None or (rename and not locked) else old.label
+                phrases, label = lasting(phrases, label, old.label)
+            if old and (locked or not rename):
+                label = old.label
             topics.append(
                 Topic(
                     *(id_, term.label if term else label, phrases, sizes.get(id_, 0), centroids[id_], locked),
@@ -445,4 +450,5 @@ def _entry(topic: Topic, known: TopicEntry | None, run: str) -> TopicEntry:
         size=topic.size,
         label_locked=topic.label_locked,
         born_run=known.born_run if known else run,
+        mined=topic.label if mined_label(topic.label, topic.phrases) == topic.label else "",
     )

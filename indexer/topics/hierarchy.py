@@ -11,7 +11,7 @@ import numpy as np
 
 from indexer.common import unit
 from indexer.records import Topic, leaves, topic_path
-from indexer.topics.labels import interleaved, label_of, parent_label
+from indexer.topics.labels import JOINT, interleaved, mined_label, parent_label
 
 
 class TopicTree:
@@ -79,7 +79,7 @@ def renamed(tree: TopicTree, id_: str, label: str | None, named: Set[str] = froz
     """
     before = tree.by_id[id_]
     mined = label is None
-    label = label_of(before.phrases) if label is None else label
+    label = mined_label(before.mined, before.phrases) if label is None else label
     topics = [
         replace(topic, label=label, label_locked=not mined) if topic.id == id_ else topic
         for topic in tree.leaves
@@ -125,7 +125,7 @@ def with_parents(
         terms: Parents that are terms of the vocabulary ► their keys.
     """
     found = {topic.id: replace(topic, parent=parents.get(topic.id)) for topic in topics}
-    heads = {topic.id: topic.label for topic in topics}
+    heads = {topic.id: topic.label if topic.label_locked else topic.label.split(JOINT)[0] for topic in topics}
     waiting = set(parents.values())
     while waiting:
         ready = {

@@ -56,6 +56,7 @@ def test_the_migrations_make_the_tables_that_a_new_catalog_has(url: str) -> None
         connection.execute(text("DROP TABLE namings"))
         connection.execute(text("ALTER TABLE documents DROP COLUMN sketch"))
         connection.execute(text("ALTER TABLE topics DROP COLUMN mark"))
+        connection.execute(text("ALTER TABLE topics DROP COLUMN mined"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
     Catalog.open(url).close()
     with engine.connect() as connection:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of, with_name_first
+from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of, lasting, mined_label
 
 DIMS = 8
 
@@ -115,8 +115,57 @@ def test_label_of_begins_with_a_capital_and_keeps_the_rest():
     assert label_of(()) == "no phrases"
 
 
+def of_as_many_subjects(*phrases):
+    """A topic whose phrases are all unlike each other: each covers an equal share of it."""
+    labels = LabelMaker({"a": np.ones(DIMS, np.float32) / np.sqrt(DIMS)}, {"a": 30})
+    for at, phrase in enumerate(phrases):
+        labels.add(count(phrase, at, a=9))
+    return labels.labels(labels.leading())["a"]
+
+
+def test_a_phrase_that_covers_a_sixth_of_the_topic_names_it_alone():
+    assert of_as_many_subjects("arch", "bread", "cloud", "drum", "elm", "fog") == "Arch"
+
+
+def test_one_that_covers_an_eighth_is_joined_by_another():
+    assert (
+        of_as_many_subjects("arch", "bread", "cloud", "drum", "elm", "fog", "gate", "hill") == "Arch · bread"
+    )
+
+
+def test_a_part_that_is_too_long_for_a_name_is_left_out():
+    others = (
+        "bread and other things that are baked in large ovens",
+        "cloud",
+        "drum",
+        "elm",
+        "fog",
+        "gate",
+        "hill",
+    )
+    assert of_as_many_subjects("arch", *others) == "Arch · cloud"
+
+
+def test_the_part_is_the_one_that_covers_most():
+    labels = LabelMaker({"a": np.ones(DIMS, np.float32) / np.sqrt(DIMS)}, {"a": 30})
+    for at, phrase in enumerate(("arch", "bread", "cloud", "drum", "elm", "fog", "gate", "hill")):
+        labels.add(count(phrase, at, a=9))
+    labels.add(count("loaf", 1, a=9))  # so "bread" covers two of nine phrases, and the others one
+    assert labels.labels({"a": ("arch", "cloud", "bread")})["a"] == "Arch · bread"
+
+
 def test_a_name_stays_while_it_is_one_of_the_best_phrases():
     phrases = ("star", "planet", "moon", "orbit", "comet")
-    assert with_name_first(phrases, "Moon") == ("moon", "star", "planet", "orbit", "comet")
-    assert with_name_first(phrases, "Comet") == with_name_first(phrases, "Given by hand") == phrases
-    assert with_name_first((), "Moon") == ()
+    assert lasting(phrases, "Star", "Moon") == (("moon", "star", "planet", "orbit", "comet"), "Moon")
+    assert lasting(phrases, "Star", "Comet") == lasting(phrases, "Star", "Given by hand") == (phrases, "Star")
+    assert lasting((), "no phrases", "Moon") == ((), "no phrases")
+
+
+def test_a_joined_name_stays_while_all_its_parts_lead():
+    phrases = ("star", "planet", "moon", "orbit", "comet")
+    assert lasting(phrases, "Star", "Planet · comet")[1] == "Planet · comet"
+    assert lasting(phrases, "Star", "Planet · dust")[1] == "Star"
+    assert lasting(phrases, "Star · comet", "Star")[1] == "Star · comet"
+    assert lasting(phrases, "Star", "Star · comet")[1] == "Star · comet"
+    assert mined_label("Planet · comet", phrases) == "Planet · comet"
+    assert mined_label("Planet · dust", phrases) == mined_label("", phrases) == "Star"

@@ -1,4 +1,4 @@
-"""Topics that users pin or hide."""
+"""Topics that users pin or hide, and the names that were mined for topics with other names."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ MARKS = ("pinned", "hidden", "unmarked")
 
 def upgrade() -> None:
     op.add_column("topics", sa.Column("mark", sa.Text(), nullable=False, server_default=""))
+    op.add_column("topics", sa.Column("mined", sa.Text(), nullable=False, server_default=""))
     _allow((*BEFORE, *MARKS))
 
 
@@ -23,6 +24,7 @@ def downgrade() -> None:
     op.execute(f"DELETE FROM lineage WHERE {_one_of(MARKS)}")
     _allow(BEFORE)
     op.drop_column("topics", "mark")
+    op.drop_column("topics", "mined")
 
 
 def _allow(kinds: tuple[str, ...]) -> None:
