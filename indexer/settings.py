@@ -197,7 +197,8 @@ class Settings(BaseSettings):
     )
     births: Annotated[str, _matching("show|make")] = _setting(
         "show",
-        "Subjects of new documents that have no topic: `show` them, or `make` topics of them after each run.",
+        "Subjects of new documents that have no topic: `show` them, or `make` topics of them after each run, and find "
+        "topics again by itself when there are twice as many documents.",
         "be show or make",
     )
     keyphrases: int = _setting(

@@ -1,4 +1,4 @@
-"""indexer topics merge, split, move, undo, pin, hide: the tree as a user wants it."""
+"""indexer topics merge, split, move, retire, undo, pin, hide: the tree as a user wants it."""
 
 from __future__ import annotations
 
@@ -84,12 +84,32 @@ def split(app: App, topic: str, into: int, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=completion.topics)
+@json_of("retired (ids) and changed (documents)")
+@pass_app
+def retire(app: App, topics: tuple[str, ...], as_json: bool) -> None:
+    """Retire topics, such as those without documents.
+
+    Their documents get the topics that are nearest to them then, or none. Later refits keep the other topics.
+
+    \b
+    Example:
+      indexer topics retire 12
+    """
+    with working(app) as progress, app.collection() as collection:
+        ids = [collection.topic_id(name) for name in topics]
+        changed = collection.retire_topics(ids, progress=progress)
+    text = f"{count(len(set(ids)), 'topic')} retired, {count(changed, 'document')} changed"
+    show_result({"retired": ids, "changed": changed}, text, as_json=as_json)
+
+
+@click.command()
 @json_of(
-    "act (merge, split, move or birth), of (ids), and topics: those that are back, as indexer topics lists them"
+    "act (merge, split, move, birth or retire), of (ids), and topics: those that are back, as indexer topics lists them"
 )
 @pass_app
 def undo(app: App, as_json: bool) -> None:
-    """Undo the last merge, split, move or added topic.
+    """Undo the last merge, split, move, added or retired topic.
 
     The last ten can be undone one after the other, until topics are fitted again. Documents that came since get the
     topics that are back.

@@ -17,7 +17,7 @@ from indexer.cli.index import show_report
 from indexer.cli.options import levels_option, topics_option
 from indexer.cli.output import bold, dim, facts, show_result, table, working
 from indexer.cli.rising import rising
-from indexer.cli.shaping import hide, merge, move, pin, split, undo
+from indexer.cli.shaping import hide, merge, move, pin, retire, split, undo
 from indexer.cli.vocabulary import vocabulary
 from indexer.export import serialize
 from indexer.export.formatting import clean, count, describe_event, growth, moment, percent
@@ -83,6 +83,8 @@ def list_(app: App, limit: int | None, phrases: bool, hidden: bool, as_json: boo
     found = [(0, topic) for topic in tree.leaves[:limit]] if limit else list(tree.walk())
     value = [serialize.growing(topic, trends) for _, topic in found]
     text = format_topics(found, trends, phrases=phrases)
+    if empty := [topic.id for topic in tree.leaves if not topic.size and not topic.term]:
+        text += "\n" + dim(f"without documents: indexer topics retire {' '.join(empty)}")
     if left := len(whole.topics) - len(tree.topics):
         text += "\n" + dim(f"{count(left, 'hidden topic')}: indexer topics list --hidden")
     show_result(value, text or "no topics yet", as_json=as_json)
@@ -222,7 +224,7 @@ def refit(app: App, topics: str | None, levels: str | None, as_json: bool) -> No
     show_report(app, report, as_json=as_json)
 
 
-for more in (merge, split, move, undo, pin, hide, vocabulary, correct, corrections, rising):
+for more in (merge, split, move, retire, undo, pin, hide, vocabulary, correct, corrections, rising):
     topics.add_command(more)
 
 

@@ -32,6 +32,7 @@ from indexer.pipeline.steps import MiningOptions
 from indexer.protocols import Encoder, Progress, no_progress
 from indexer.readers.source import plural
 from indexer.runs.rollback import KINDS, Rollback, RollbackReport, Switched, ignore
+from indexer.topics.fits import live_fit
 from indexer.topics.language_model import LanguageModel
 
 if TYPE_CHECKING:
@@ -46,13 +47,9 @@ PAST_RUNS = 1_000  # searched for retrains and rollbacks: years of nights
 class Collection(CorrectionMethods, SavedSearchMethods, StatusMethods):
     """One collection of documents. Its parts are in the modules of this package; here are retrain and rollback."""
 
-    def _after_run(self, report: RunReport) -> None:
-        if report.mined and not report.left_to_workers and (found := self.rising()):
-            made = self.settings.births == "make"
-            names = ", ".join(topic.label for topic in (self.add_rising() if made else found))
-            report.notes.append(
-                f"New topics: {names}" if made else f"Rising: {names}. See: indexer topics rising"
-            )
+    def _after_run(self, report: RunReport, progress: Progress) -> None:
+        if report.mined and not report.left_to_workers:
+            self._keep_topics_up(report, progress)
         if any(self.catalog.saved_searches(self.name)):
             checked = self.check_saved_searches()
             report.notes += [
@@ -61,6 +58,25 @@ class Collection(CorrectionMethods, SavedSearchMethods, StatusMethods):
                 if new
             ]
             report.notes += [f"Saved search '{name}' failed: {why}" for name, why in checked.failed.items()]
+
+    def _keep_topics_up(self, report: RunReport, progress: Progress) -> None:
+        """Make topics of what is rising, and find topics again where twice as many documents are there; or propose it."""
+        by_itself = self.settings.births == "make"
+        now = self.engine.info().documents
+        grown = f"Topics were found in {report.doubled_from:,} documents, and there are {now:,} now."
+        if by_itself and report.doubled_from:
+            live = live_fit(self.catalog, self.name)
+            requested = live.requested if live else None
+            refit = self.index([], topics=requested, refit=True, progress=progress)
+            report.notes.append(f"{grown} They were found again, with ids kept.")
+            report.topics, report.new_fit, report.without_topic = refit.topics, True, refit.without_topic
+        elif report.doubled_from:
+            report.notes.append(f"{grown} Find them again, with ids kept: indexer topics refit.")
+        if found := self.rising():
+            names = ", ".join(topic.label for topic in (self.add_rising() if by_itself else found))
+            report.notes.append(
+                f"New topics: {names}" if by_itself else f"Rising: {names}. See: indexer topics rising"
+            )
 
     def _mining(self, bundle: str = "") -> MiningOptions:
         bundle = bundle or self.settings.bundle

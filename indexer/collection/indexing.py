@@ -45,8 +45,8 @@ class IndexMethods(OpenCollection):
         """What `index` would do with these sources; reads them and writes nothing."""
         return planned(self.catalog, self.name, sources, options)
 
-    def _after_run(self, report: RunReport) -> None:
-        """What follows a finished run: saved searches."""
+    def _after_run(self, report: RunReport, progress: Progress) -> None:
+        """What follows a finished run: rising topics, another fit, saved searches."""
 
     # -- indexing -------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class IndexMethods(OpenCollection):
         run = self._source_run("index", workers, progress)
         report = run.run(sources, options, requested, wait=wait, progress=progress)
         if wait:
-            self._after_run(report)
+            self._after_run(report, progress)
         return report
 
     @on_live_generation
@@ -92,7 +92,7 @@ class IndexMethods(OpenCollection):
         around = self._tidying()
         report = run.run(list(again.letters), ReadOptions(), again=again, around=around, progress=progress)
         report.notes += [f"{file}: is not there, and cannot be tried again." for file in again.missing]
-        self._after_run(report)
+        self._after_run(report, progress)
         return report
 
     @on_live_generation
@@ -130,7 +130,7 @@ class IndexMethods(OpenCollection):
             names=self.posted.names(waiting), around=around, wait=wait, progress=progress,
         )  # fmt: skip
         if wait:
-            self._after_run(report)
+            self._after_run(report, progress)
         return report
 
     @on_live_generation

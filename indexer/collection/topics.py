@@ -180,6 +180,30 @@ class TopicMethods(QueryMethods):
                     lambda shaper: shaper.place({id_: above}, {}))  # fmt: skip
         return self.topic_tree().by_id[id_]
 
+    @on_live_generation
+    def retire_topics(self, names: Sequence[str], *, progress: Progress = no_progress) -> int:
+        """Take topics away. Their documents get others that are near to them, or none; the ids are not used again.
+
+        Returns:
+            How many documents changed.
+
+        Raises:
+            QueryError: One is a term or has subtopics, or no topic would be left.
+        """
+        ids = list(dict.fromkeys(self.topic_id(name) for name in names))
+        tree = self.topic_tree()
+        for topic in (tree.by_id[id_] for id_ in ids):
+            if topic.term:
+                raise QueryError(
+                    f"'{topic.label}' is a term of your vocabulary.",
+                    command=f"Remove it there: indexer topics vocabulary remove '{topic.label}'",
+                )
+            if tree.subtopics(topic.id):
+                raise QueryError(f"'{topic.label}' ({topic.id}) has subtopics; retire these.")
+        if len(ids) == len(tree.leaves):
+            raise QueryError("No topic would be left.")
+        return self._shape("retire", {"topics": ids}, progress, lambda shaper: shaper.retire(ids))
+
     def mark_topic(self, name: str, mark: TopicMark) -> Topic:
         """Pin a topic, so that it is listed first, or hide it from lists, facets and the map; or with "" neither.
 
@@ -195,7 +219,7 @@ class TopicMethods(QueryMethods):
 
     @on_live_generation
     def undo_topics(self, *, progress: Progress = no_progress) -> tuple[Act, list[Topic]]:
-        """Take back the last merge, split, move or addition of topics. Ten can be, until topics are fitted again.
+        """Take back the last merge, split, move, birth or retirement of topics: ten of them, until the next fit.
 
         Documents that came since get the topics that are back.
 

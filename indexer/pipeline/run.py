@@ -94,6 +94,7 @@ class RunReport:
     new_fit: bool = False
     duplicates: int = 0  # near duplicates among the documents that were compared
     without_topic: int = 0  # of the documents that were assigned: those without a topic
+    doubled_from: int = 0  # documents when topics were fitted, where there are twice as many now
     left_to_workers: int = 0  # documents that are being mined when the command ends
     seconds: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # stage ► seconds
@@ -406,10 +407,7 @@ class Pipeline:
         report.topics = len(leaves(self.engine.topics()))
         documents = self.engine.info().documents
         if report.mined and finisher.fitted_to and documents >= DOUBLED * finisher.fitted_to:
-            report.notes.append(
-                f"Topics were found in {finisher.fitted_to:,} documents, and there are {documents:,} now. "
-                "Find them again, with ids kept: indexer topics refit."
-            )
+            report.doubled_from = finisher.fitted_to
         self._compact(report)
 
     def _new_finisher(self, report: RunReport) -> Finisher:

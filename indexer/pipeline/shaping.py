@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -174,6 +174,39 @@ class Shaper(Finisher):
         self._assign_again(named, documents, leading, rename=True)
         return len(documents)
 
+    def retire(self, topics: Sequence[str]) -> int:
+        """Take topics away; their documents get those that are nearest to them then, or none.
+
+        Returns:
+            How many documents changed.
+        """
+        live = self._live()
+        documents = sorted(id_ for id_, _ in self.engine.scan(None, (Filter("topic", "=", list(topics)),)))
+        groups = tidy({id_: below - set(topics) for id_, below in live.groups().items()})
+        stay = np.array([id_ not in topics for id_ in live.ids])
+        parents = parents_of(groups)
+        gone = {*live.parents.values()} - {*parents.values()}
+        kept = {*live.ids, *live.parents.values()} - set(topics) - gone
+        left = replace(
+            live,
+            run=self.run,
+            fit=replace(live.fit, mapped=live.fit.mapped[stay], centroids=live.fit.centroids[stay]),
+            ids=tuple(id_ for id_ in live.ids if id_ not in topics),
+            requested=live.requested and live.requested - len(topics),
+            shaped=True,
+            lineage=(
+                *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in sorted(kept)),
+                *(LineageEntry(self.run, id_, None, "retired") for id_ in topics),
+                *self._dissolved(live, gone, {}, set(topics)),
+            ),
+            fitted=live.fitted or live.run,
+            parents=parents,
+            corrections=tuple(one for one in live.corrections if one.topic not in topics),
+            act=self._act(live, "retire", topics),
+        )
+        self._assign_again(left, documents, {}, rename=False)
+        return len(documents)
+
     def undo(self) -> tuple[Act, tuple[str, ...]]:
         """Take back what a user did last to the topics: their fit before it is the live one again.
 
@@ -205,7 +238,9 @@ class Shaper(Finisher):
             ),
         )
         changed = _changed(live, earlier)
-        documents = sorted(id_ for id_, _ in self.engine.scan(None, (Filter("topic", "=", sorted(changed)),)))
+        # Documents of a retired topic may have any other by now, or none.
+        having = () if act.kind == "retire" else (Filter("topic", "=", sorted(changed)),)
+        documents = sorted(id_ for id_, _ in self.engine.scan(None, having))
         self._name_as_before(act)
         self._assign_again(restored, documents, {}, rename=False)
         return act, tuple(sorted(changed & set(earlier.ids)) or act.topics)
@@ -282,11 +317,11 @@ class Shaper(Finisher):
         return live
 
     def _dissolved(
-        self, live: NamedFit, gone: Collection[str], moved: Mapping[str, str]
+        self, live: NamedFit, gone: Collection[str], moved: Mapping[str, str], retired: Set[str] = frozenset()
     ) -> Iterator[LineageEntry]:
         """Parents that are gone lead to the topics that were below them, or to what these were merged into."""
         for parent in sorted(gone):
-            for topic in sorted({moved.get(id_, id_) for id_ in live.groups()[parent]}):
+            for topic in sorted({moved.get(id_, id_) for id_ in live.groups()[parent]} - retired):
                 yield LineageEntry(self.run, parent, topic, "hand", 1.0)
 
 

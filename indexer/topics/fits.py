@@ -33,7 +33,7 @@ OUTDATED = "outdated"  # key of a fit's info: its texts are gone
 class Act:
     """What a user has done to the topics of another fit."""
 
-    kind: str  # of the run: merge, split, move, birth
+    kind: str  # of the run: merge, split, move, birth, retire
     topics: tuple[str, ...]  # that it was about, as the user named them
     before: str  # the run of the fit that it changed
     renamed: Mapping[

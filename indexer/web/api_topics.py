@@ -86,9 +86,15 @@ def move_topic(
     return begun(served, response, topic_work.move(served, name, wanted.parent))
 
 
+@router.delete("/topics/{id}", response_model=schemas.Task, status_code=202)
+def retire_topic(served: Shared, writer: Writer, response: Response, name: TopicPath) -> dict[str, Any]:
+    """Take a topic away. Its documents get others that are near to them, or none."""
+    return begun(served, response, topic_work.retire(served, name))
+
+
 @router.post("/topics/undo", response_model=schemas.Task, status_code=202)
 def undo(served: Shared, writer: Writer, response: Response) -> dict[str, Any]:
-    """Undo the last merge, split, move or added topic; the ten last ones can be, until topics are fitted again."""
+    """Undo the last change of topics: a merge, split, move, birth or retirement. Ten can be, until the next fit."""
     return begun(served, response, topic_work.undo(served))
 
 

@@ -84,6 +84,20 @@ def move(served: Served, name: str, parent: str | None) -> Task:
     return served.tasks.add("move", place, about=f"{topic.label} ({topic.id})")
 
 
+def retire(served: Served, name: str) -> Task:
+    """Take a topic away; see `Collection.retire_topics`, which may refuse it: then the task fails.
+
+    Raises:
+        NotFound: There is no such topic.
+    """
+    topic = served.collection.topic_tree().by_id[served.collection.topic_id(name)]
+
+    def take_away(progress: Progress) -> Result:
+        return {"topics": [], "changed": served.collection.retire_topics([topic.id], progress=progress)}
+
+    return served.tasks.add("retire", take_away, about=f"{topic.label} ({topic.id})")
+
+
 def undo(served: Served) -> Task:
     """Undo what was done last to the topics.
 

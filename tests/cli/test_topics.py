@@ -11,6 +11,8 @@ import shutil
 import pytest
 from fake_model import fake_model, saying
 
+from indexer.collection import Collection
+
 NO_MODEL = """Error: INDEXER_NAMING_URL is set, but INDEXER_NAMING_MODEL is empty.
 Name the model that is to name topics, or unset INDEXER_NAMING_URL.
 """
@@ -201,7 +203,10 @@ def test_documents_are_given_to_topics_and_taken_away(run, own):
     assert run("topics", "correct", first["id"], document, "--not", home=own).exit_code == 0
     rows = as_json(run("topics", "corrections", "--json", home=own))
     assert {(row["topic"], row["belongs"]) for row in rows} == {(first["id"], False), (second["id"], True)}
-    assert f"is not  {first['label']}" in run("topics", "corrections", home=own).stdout
+    label = as_json(run("topics", "show", first["id"], "--json", home=own))[
+        "label"
+    ]  # fitted again, and named by it
+    assert f"is not  {label}" in run("topics", "corrections", home=own).stdout
     for topic in (first, second):
         assert run("topics", "correct", topic["id"], document, "--undo", home=own).exit_code == 0
     assert run("topics", "corrections", home=own).stdout == "no corrections\n"
@@ -321,3 +326,23 @@ def test_topics_are_pinned_and_hidden(run, own):
     assert [one["id"] for one in as_json(run("topics", "--json", home=own))] == [
         one["id"] for one in (first, second, third)
     ]
+
+
+def test_topics_without_documents_are_named_and_retired(run, own):
+    first, *others = as_json(run("topics", "--json", home=own))
+    with Collection.open(home=own, create=False) as collection:
+        ids = [
+            stored.document.id
+            for stored in collection.documents()
+            if stored.topics[0].topic_id == first["id"]
+        ]
+    run("delete", *ids, home=own)
+    assert run("topics", home=own).stdout.endswith(
+        f"without documents: indexer topics retire {first['id']}\n"
+    )
+    said = run("topics", "retire", first["id"], home=own).stdout
+    assert said == "1 topic retired, 0 documents changed\n"
+    left = run("topics", home=own).stdout
+    assert first["id"] not in left
+    assert all(other["id"] in left for other in others)
+    assert as_json(run("topics", "undo", "--json", home=own))["act"] == "retire"

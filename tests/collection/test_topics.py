@@ -55,6 +55,19 @@ def test_a_run_says_when_the_collection_has_doubled_since_its_topics_were_found(
         assert collection.index([write(tmp_path / "d.jsonl", more[10:20])]).notes == []
 
 
+def test_topics_are_found_again_by_themselves_where_the_setting_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("INDEXER_BIRTHS", "make")
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(9))], topics=3)
+        before = {topic.id for topic in collection.topics()}
+        report = collection.index([write(tmp_path / "b.jsonl", made(60)[9:])])
+        assert report.notes == [
+            "Topics were found in 9 documents, and there are 60 now. They were found again, with ids kept."
+        ]
+        assert (report.new_fit, {topic.id for topic in collection.topics()}) == (True, before)
+        assert collection.index([], refit=True).notes == []
+
+
 def broken_off(*_):
     raise KeyboardInterrupt
 

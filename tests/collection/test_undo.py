@@ -6,7 +6,7 @@ import pytest
 from small_reports import made, opened, write
 
 from indexer.catalog.topics import UNDOABLE
-from indexer.errors import NotFound
+from indexer.errors import NotFound, QueryError
 from indexer.export.formatting import describe_event
 
 
@@ -47,6 +47,28 @@ def test_an_undone_split_leaves_everything_as_it_was(reports):
     assert state(reports) == before
     assert reports.topic_id(parts[1]) == whole
     assert "merged into" in [what for _, what in describe_event(reports.topic_history(parts[1]))][-1]
+
+
+def test_a_retired_topic_is_gone_and_comes_back(reports):
+    before = state(reports)
+    gone, *others = (topic.id for topic in reports.topics())
+    assert reports.retire_topics([gone]) == reports.catalog.topic(reports.name, gone).size
+    assert [topic.id for topic in reports.topics()] == others
+    assert {w.topic_id for stored in reports.documents() for w in stored.topics} == set(others)
+    with pytest.raises(NotFound, match="has retired, and no topic continues it"):
+        reports.topic_id(gone)
+    reports.index([], refit=True, topics=2)
+    assert [topic.id for topic in reports.topics()] == others
+    assert reports.last_act() is None
+    reports.index([], refit=True, topics=3)
+    reports.retire_topics([reports.topics()[0].id])
+    reports.undo_topics()
+    assert len(reports.topics()) == len(before[0])
+
+
+def test_the_last_topic_is_not_retired(reports):
+    with pytest.raises(QueryError, match="No topic would be left"):
+        reports.retire_topics([topic.id for topic in reports.topics()])
 
 
 def test_acts_are_undone_one_after_the_other_the_last_one_first(reports):

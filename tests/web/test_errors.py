@@ -69,7 +69,7 @@ def test_another_method_is_refused_with_those_that_there_are(web):
     answer = web.delete("/api/topics")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
     assert answer.json()["title"] == "Method Not Allowed"
-    assert web.put("/api/topics/t-000001").headers["allow"] == "GET, PATCH"
+    assert web.put("/api/topics/t-000001").headers["allow"] == "DELETE, GET, PATCH"
     assert web.put("/api/topics/t-000001/history").headers["allow"] == "GET"
     assert web.put("/api/documents/a/b").headers["allow"] == "GET"
 
