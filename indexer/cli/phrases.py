@@ -39,7 +39,7 @@ def phrases(
     """Find phrases by meaning, alone or in a sentence.
 
     PHRASE is compared with the phrases of the collection; with --in, a phrase marked in a text is compared with every
-    mention in its own sentence, and --topic, --keyphrase and --where filter the documents.
+    mention in its own sentence, and --topic, --keyphrase, --where and --hide-duplicates filter the documents.
 
     The score is the cosine similarity of the two vectors, at most 1. Even the same words rarely score 1: PHRASE is
     encoded alone, and the vector of a phrase of the collection is the mean over its mentions, each encoded in context.
@@ -55,7 +55,9 @@ def phrases(
             "Give either a PHRASE, or a text with a marked phrase: --in 'the cell [[membrane]]'."
         )
     if filters and text is None:
-        raise click.UsageError("--topic, --keyphrase and --where filter documents; use them with --in.")
+        raise click.UsageError(
+            "--topic, --keyphrase, --where, --hide-duplicates filter documents; use them with --in."
+        )
     with app.collection() as collection:
         labels = serialize.labels_of(collection.topics())
         if text is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -53,6 +54,8 @@ MAX_FRAGMENTS = 2
               help="Count the values of a field: topic, topic_path (each level of the tree), keyphrase, "
                    "absent_keyphrase (not in the text), duplicate_of (near duplicates by original) or one of your own. "
                    "May be repeated.")  # fmt: skip
+@click.option("--facet-size", type=click.IntRange(1, 1_000), default=10, show_default=True,
+              help="Values listed of each field that is counted.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Documents on a page.")
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Number of the page.")
 @click.option("--all", "everything", is_flag=True,
@@ -77,6 +80,7 @@ def search(
     mode: Mode,
     filters: list[Filter],
     facets: tuple[str, ...],
+    facet_size: int,
     limit: int,
     page: int,
     everything: bool,
@@ -119,6 +123,8 @@ def search(
         raise click.UsageError(
             "--all lists what is found by words, as JSON: add --json, leave out --mode meaning."
         )
+    if everything and {_given("limit"), _given("page")} != {False}:
+        raise click.UsageError("--all lists all documents: leave out --limit and --page.")
     with app.collection() as collection:
         if output:
             _save(collection, text, mode, filters, output, verbatim)
@@ -127,9 +133,13 @@ def search(
             _print_all(collection, text, filters, verbatim)
             return
         results = collection.search(
-            text, mode=mode, filters=filters, facets=facets, limit=limit, offset=(page - 1) * limit,
+            text, mode=mode, filters=filters, facets=facets, facet_size=facet_size + 1,
+            limit=limit, offset=(page - 1) * limit,
             diverse=diverse, verbatim=verbatim,
         )  # fmt: skip
+        cut = {facet.field for facet in results.facets if len(facet.values) > facet_size}
+        facets_ = tuple(replace(facet, values=facet.values[:facet_size]) for facet in results.facets)
+        results = replace(results, facets=facets_)
         reasons = collection.reasons(results) if why else None
         others = collection.other_phrases(text) if page == 1 and mode != "words" else []
         also = [serialize.surface(row) for row, _ in others]
@@ -142,7 +152,12 @@ def search(
         pages = -(-results.total // limit)
         say(f"There is no page {page:,}: {count(results.total, 'document')} fill {pages:,}.")
     else:
-        say(format_results(results, reasons, also))
+        say(format_results(results, reasons, also, cut))
+
+
+def _given(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not click.core.ParameterSource.DEFAULT
 
 
 @command()
@@ -178,8 +193,14 @@ Reasons: TypeAlias = "Mapping[str, Sequence[Reason]] | None"  # by document; Non
 # -- hits and facets ----------------------------------------------------------------------------------------
 
 
-def format_results(results: SearchResults, reasons: Reasons = None, others: Sequence[str] = ()) -> str:
-    """Format hits, then what else could be searched, then facets."""
+def format_results(
+    results: SearchResults, reasons: Reasons = None, others: Sequence[str] = (), cut: Container[str] = ()
+) -> str:
+    """Format hits, then what else could be searched, then facets.
+
+    Args:
+        cut: Fields that have more values than the facets list.
+    """
     first = [*map(clean, corrections(results)), *([] if results.close else ["Nothing is close in meaning."])]
     blocks = ["\n".join(first)] if first else []
     blocks += [_hit(hit, results.labels, reasons) for hit in results.hits]
@@ -189,7 +210,7 @@ def format_results(results: SearchResults, reasons: Reasons = None, others: Sequ
     facets = [facet for facet in results.facets if facet.values]
     if facets:
         blocks[-1] += f"\n\nCounts over {results.facets_over}:"
-        blocks += [_facet(facet) for facet in facets]
+        blocks += [_facet(facet, cut) for facet in facets]
     return "\n\n".join(blocks)
 
 
@@ -241,12 +262,13 @@ def _reason(reason: Reason) -> str:
     return reason.phrase if reason.similarity is None else f"{reason.phrase} {reason.similarity:.2f}"
 
 
-def _facet(facet: Facet) -> str:
+def _facet(facet: Facet, cut: Container[str]) -> str:
     rows = [
         (f"{number:,}", clean(label), *([dim(value)] if facet.field == "topic" else []))
         for value, label, number in facet.values
     ]
-    return f"{bold(facet.field)}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
+    more = dim(f"  the {len(facet.values):,} most frequent; more: --facet-size") if facet.field in cut else ""
+    return f"{bold(facet.field)}{more}\n{indent(table(rows, right=(0,), margin=len(INDENT)))}"
 
 
 # -- one document -------------------------------------------------------------------------------------------

@@ -387,7 +387,11 @@ def format_votes(found: Why, labels: serialize.Labels, *, limit: int | None = No
 
 def _about_votes(found: Why, labels: serialize.Labels) -> Iterator[tuple[str, str]]:
     yield "document", bold(clean(found.document.name))
-    shares = [f"{clean(topic.label)} {percent(share)}" for topic, share in found.topics]
+    given = {topic.id for topic, belongs in found.said if belongs}  # not by the vote
+    shares = [
+        clean(topic.label) + ("" if topic.id in given else f" {percent(share)}")
+        for topic, share in found.topics
+    ]
     none = "none is similar enough" if found.whole else "none: no topic has enough of the votes"
     yield "topics", ", ".join(shares) or none
     if said := [f"{'' if belongs else 'not '}{clean(topic.label)}" for topic, belongs in found.said]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indexer.collection.base import POLL_INTERVAL_S, OpenCollection, on_live_generation
-from indexer.engines.base import Filter, SearchRequest
+from indexer.engines.base import NO_DUPLICATES, Filter, SearchRequest
 from indexer.engines.deadline import deadline
 from indexer.errors import NotFound, QueryError
 from indexer.keyphrases.absent import AbsentFinder
@@ -206,6 +206,11 @@ class QueryMethods(OpenCollection):
             QueryError: There is one; the hint names the known fields.
         """
         check_number(filters)
+        if NO_DUPLICATES in filters and sum(c.field == NO_DUPLICATES.field for c in filters) > 1:
+            raise QueryError(
+                "Duplicates are hidden and asked for by a condition on duplicate_of.",
+                hint="Leave out one of both.",
+            )
         self._check_fields([*(condition.field for condition in filters), *fields])
         check_dates(self.engine, filters)
 

@@ -173,8 +173,18 @@ def describe_event(history: TopicHistory) -> Iterator[tuple[TopicEvent, str]]:
     went_on = {event.entry.run for event in history.events if event.entry.kind == "kept"}
     last_named = next((event for event in reversed(history.events) if event.entry.kind == "renamed"), None)
     gone = False
-    for event in history.events:
+    events = history.events
+    for at, event in enumerate(events):
         entry = event.entry
+        following = events[at + 1].entry if at + 1 < len(events) else None
+        if (
+            not gone
+            and entry.kind == "kept"
+            and event.by != "move"
+            and following
+            and following.kind == "kept"
+        ):
+            continue  # of several fits that kept it, the last one says so
         if entry.kind == "kept" and event.by == "merge":
             continue
         leaves = entry.old_id == topic_id != entry.new_id

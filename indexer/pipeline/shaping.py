@@ -36,7 +36,7 @@ class Shaper(Finisher):
             How many documents changed.
         """
         live = self._live()
-        groups = tidy({id_: topics - set(others) for id_, topics in live.groups().items()})
+        groups = tidy({id_: topics - set(others) for id_, topics in live.groups().items()}, _fixed(live))
         parents = parents_of(groups)
         kept = {*live.ids, *parents.values()} - set(others)
         gone = {*live.parents.values()} - {*parents.values()}
@@ -71,7 +71,7 @@ class Shaper(Finisher):
             merged: Parents that lead to another one from now on.
         """
         live = self._live()
-        parents = parents_of(placed(live.groups(), topics, set(live.ids)))
+        parents = parents_of(placed(live.groups(), topics, set(live.ids), _fixed(live)))
         gone = {*live.parents.values()} - {*parents.values()} - merged.keys()
         moved = replace(
             live,
@@ -182,7 +182,7 @@ class Shaper(Finisher):
         """
         live = self._live()
         documents = sorted(id_ for id_, _ in self.engine.scan(None, (Filter("topic", "=", list(topics)),)))
-        groups = tidy({id_: below - set(topics) for id_, below in live.groups().items()})
+        groups = tidy({id_: below - set(topics) for id_, below in live.groups().items()}, _fixed(live))
         stay = np.array([id_ not in topics for id_ in live.ids])
         parents = parents_of(groups)
         gone = {*live.parents.values()} - {*parents.values()}
@@ -336,3 +336,8 @@ def _changed(one: NamedFit, other: NamedFit) -> set[str]:
 
     before, after = places(one), places(other)
     return {id_ for id_ in before.keys() | after.keys() if before.get(id_) != after.get(id_)}
+
+
+def _fixed(live: NamedFit) -> set[str]:
+    """The topics of terms: as parents they stay with a single topic below them."""
+    return {term.topic for term in live.terms}

@@ -236,7 +236,7 @@ class TopicFitter:
         names = {n: parents[o].id for o, n, _ in trace_parents(before, found).kept}
         named = fixed | {names.get(at, f"new {at}"): group for at, group in enumerate(found)}
         present = live_fit(self._catalog, self._collection)
-        groups = placed(named, present.placed if present else {}, set(topics))
+        groups = placed(named, present.placed if present else {}, set(topics), fixed)
         mined = [group for id_, group in groups.items() if id_ not in fixed]
         continued = trace_parents(before, mined)
         names = self._names(continued, parents)

@@ -50,20 +50,18 @@ def explain(engine: Engine, catalog: Catalog, collection: str, document_id: str)
     ]
     topics = {topic.id: topic for topic in engine.topics()}
     has = tuple((topics[t.topic_id], t.weight) for t in stored[0].topics if t.topic_id in topics)
+    said = named.said_of(stored[0].document)
+    excluded = {topic.id for topic, _ in has} | {id_ for id_, belongs in said.items() if not belongs}
     return Why(
         document=stored[0].document,
         topics=has,
-        runner_up=_runner_up(votes, topics, {t.id for t, _ in has}),
+        runner_up=None if True in said.values() else _runner_up(votes, topics, excluded),
         votes=tuple(sorted(votes, key=lambda v: -v.weight)),
         threshold=named.fit.threshold,
         bundle=stored[0].bundle,
         fit=named.run,
         whole=named.fit.whole,
-        said=tuple(
-            (topics[id_], belongs)
-            for id_, belongs in named.said_of(stored[0].document).items()
-            if id_ in topics
-        ),
+        said=tuple((topics[id_], belongs) for id_, belongs in said.items() if id_ in topics),
     )
 
 
@@ -122,7 +120,9 @@ class Why:
 
     document: Document
     topics: tuple[tuple[Topic, float], ...]  # with their share of the vote
-    runner_up: tuple[Topic, float] | None  # the best topic that the document did not get
+    runner_up: (
+        tuple[Topic, float] | None
+    )  # the best topic that the document did not get; None where a user chose
     votes: tuple[Vote, ...]  # heaviest first
     threshold: float  # the least similarity at which a phrase still votes
     bundle: str  # encoder of the vectors

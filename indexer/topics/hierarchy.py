@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -167,21 +167,28 @@ def parents_of(groups: Groups) -> dict[str, str]:
     return parents
 
 
-def tidy(groups: Groups) -> dict[str, Set[str]]:
-    """The groups without those of fewer than two topics, and those that have the same topics as an earlier one."""
+def tidy(groups: Groups, fixed: Container[str] = ()) -> dict[str, Set[str]]:
+    """The groups without those of fewer than two topics, and those that have the same topics as an earlier one.
+
+    Args:
+        fixed: Groups that stay while they have a topic: those that the user's vocabulary makes.
+    """
     found: dict[str, Set[str]] = {}
     for id_ in groups:
-        if len(groups[id_]) > 1 and groups[id_] not in found.values():
+        if len(groups[id_]) > (id_ not in fixed) and (id_ in fixed or groups[id_] not in found.values()):
             found[id_] = groups[id_]
     return found
 
 
-def placed(groups: Groups, wanted: Mapping[str, str], known: Set[str]) -> dict[str, Set[str]]:
+def placed(
+    groups: Groups, wanted: Mapping[str, str], known: Set[str], fixed: Container[str] = ()
+) -> dict[str, Set[str]]:
     """The groups, with some topics where a user has put them, as far as both are there.
 
     Args:
         wanted: Topic or parent ► the parent right above it, or an empty text for the top.
         known: The topics of documents.
+        fixed: See `tidy`.
     """
     # Of two that get the same topics, the one that was narrower stays.
     found = {id_: groups[id_] for id_ in sorted(groups, key=lambda id_: (len(groups[id_]), id_))}
@@ -195,4 +202,4 @@ def placed(groups: Groups, wanted: Mapping[str, str], known: Set[str]) -> dict[s
                 found[other] = members - topics
             if parent and members >= target:
                 found[other] = found[other] | topics
-    return tidy(found)
+    return tidy(found, fixed)

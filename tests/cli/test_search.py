@@ -299,3 +299,22 @@ def test_a_condition_with_another_word_than_a_date_is_named(run, home, tmp_path,
     result = run("search", "robot", "--where", "date>=abc", home=home)
     assert result.exit_code == 2
     assert "'abc' is not a date." in result.stderr
+
+
+def test_all_lists_all(read):
+    for option in ("--limit", "--page"):
+        result = read("search", "ice", "--all", "--json", option, "2")
+        assert (result.exit_code, "leave out --limit and --page" in result.stderr) == (2, True)
+
+
+def test_a_facet_says_that_it_has_more_values(read):
+    short = read("search", "--facet", "subject", "--facet-size", "2", "--limit", "1").stdout
+    assert "subject  the 2 most frequent; more: --facet-size" in short
+    assert "more:" not in read("search", "--facet", "subject", "--facet-size", "3", "--limit", "1").stdout
+    facets = found(read("search", "--facet", "subject", "--facet-size", "2", "--json"))["facets"]
+    assert len(facets["subject"]) == 2
+
+
+def test_duplicates_are_not_hidden_and_asked_for_at_once(read):
+    result = read("search", "--hide-duplicates", "--where", "duplicate_of=d01")
+    assert (result.exit_code, "Leave out one of both" in result.stderr) == (2, True)

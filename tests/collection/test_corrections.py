@@ -124,3 +124,12 @@ def test_documents_belong_to_subtopics_not_to_parents(reports):
     parent = next(topic for topic in reports.topic_tree().parents)
     with pytest.raises(QueryError, match="has subtopics"):
         reports.correct_topic(parent.id, ["d00"])
+
+
+def test_why_has_no_runner_up_that_a_user_excluded_or_did_not_choose(reports):
+    first, second, _ = (topic.id for topic in reports.topics())
+    document = next(s.document.id for s in reports.documents() if s.topics[0].topic_id == first)
+    reports.correct_topic(first, [document], belongs=False)
+    assert reports.why(document).runner_up is None or reports.why(document).runner_up[0].id != first
+    reports.correct_topic(second, [document])
+    assert reports.why(document).runner_up is None

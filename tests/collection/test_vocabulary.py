@@ -160,3 +160,11 @@ def test_values_of_a_field_are_terms_that_documents_without_it_get_too(tmp_path)
             collection.terms_of_field("colour")
         with pytest.raises(QueryError, match="is mined"):
             collection.terms_of_field("topic")
+
+
+def test_a_broader_term_stays_with_a_single_narrower_one(reports):
+    reports.add_terms([Term("sky", "Sky"), replace(SPACE, broader="sky"), LAW], strict=True)
+    sky = next(topic for topic in reports.topic_tree().topics if topic.term == "sky")
+    assert [topic.label for topic in reports.topic_tree().subtopics(sky.id)] == ["Outer space"]
+    reports.index([], refit=True)
+    assert reports.topic_tree().by_id[sky.id].size == 20
