@@ -31,8 +31,8 @@ live: .venv/installed  ## run the tests that need real servers, which they start
 
 # Hypothesis draws other examples each time; what fails is printed, and kept in .hypothesis for the next time.
 FUZZ = tests/readers tests/text tests/contract tests/web -k "any or mutated" -m "not live" -p no:cacheprovider
-fuzz: .venv/installed  ## try FUZZ_TIMES (100) times as many examples of files, texts, queries and requests: about an hour
-	@FUZZ_TIMES=$${FUZZ_TIMES:-100} $(BIN)/pytest $(FUZZ) $(PYTEST_ARGS)
+fuzz: .venv/installed  ## try FUZZ_TIMES (600) times as many examples of files, texts, queries and requests: about an hour
+	@FUZZ_TIMES=$${FUZZ_TIMES:-600} $(BIN)/pytest $(FUZZ) $(PYTEST_ARGS)
 
 services: .venv/installed  ## install what these servers need, by apt, as root
 	@PYTHONPATH=tests $(BIN)/python -m services.install
