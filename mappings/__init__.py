@@ -83,6 +83,10 @@ def enrichment(dims: int, vector_index: VectorIndex = "auto") -> dict[str, Any]:
         "properties": {
             "topics": {"type": "keyword"},
             "topic_labels": word,
+            "topic_path": word,
+            "topic_path_ids": word,
+            "terms": word,
+            "duplicate_of": word,
             "keyphrases": word,
             "keyphrases_absent": word,
             "vector": vector | {"index_options": options},

@@ -31,6 +31,7 @@ from indexer.topics.models.registry import TopicRequest
 
 if TYPE_CHECKING:
     from indexer.engines.elastic.bulk import BulkFailure
+    from indexer.engines.elastic.rows import TopicNames
     from indexer.engines.elastic.user_documents import UserDocuments, UserRow
     from indexer.engines.elastic.user_index import EnrichOptions
 
@@ -195,11 +196,13 @@ class Enricher:
         Args:
             first: The rows were read after they were taken in, so some may be new or changed since.
         """
-        labels = {topic.id: topic.label for topic in self._engine.topics()}
+        from indexer.engines.elastic.rows import TopicNames, of_topic
+
+        names = TopicNames.of(of_topic(topic) for topic in self._engine.topics())
         again: dict[str, str | None] = {}
         with report.timed("write back"):
             for rows in pages:
-                wanted = list(self._wanted(rows, labels, again, first=first))
+                wanted = list(self._wanted(rows, names, again, first=first))
                 for some in batches(wanted, self._pace.burst):
                     self._write(some, report, again)
                 # The text of these has gone, and with it what was mined.
@@ -212,7 +215,7 @@ class Enricher:
         return again
 
     def _wanted(
-        self, rows: list[UserRow], labels: dict[str, str], again: dict[str, str | None], *, first: bool
+        self, rows: list[UserRow], names: TopicNames, again: dict[str, str | None], *, first: bool
     ) -> Iterator[tuple[UserRow, dict[str, Any]]]:
         """Rows of a page that do not have the object that they should have, with that object."""
         from indexer.engines.elastic.user_documents import enriched, same, with_vector
@@ -226,7 +229,7 @@ class Enricher:
             if known is None or known.document.content_hash != row.document.content_hash:
                 if first:
                     again[row.id] = row.routing
-            elif known.bundle and not same(body := enriched(known, labels), row.ours):
+            elif known.bundle and not same(body := enriched(known, names), row.ours):
                 wanted[row.id] = row, body
         if not self._documents.options.vector:
             # One from an earlier run would be of another text by and by.

@@ -103,10 +103,10 @@ class Enriching:
             enricher.some(rows, gone, report)
         return report
 
-    def _topics(self) -> tuple[Engine, list[tuple[str, str]]]:
-        """What is written to the documents of the index: the live generation, and its topics with their labels."""
+    def _topics(self) -> tuple[Engine, list[tuple[str, str, str | None]]]:
+        """What is written to the documents of the index: the live generation, and its topics with labels and parents."""
         engine = self._pipeline().engine
-        return engine, [(topic.id, topic.label) for topic in engine.topics()]
+        return engine, [(topic.id, topic.label, topic.parent) for topic in engine.topics()]
 
     @contextmanager
     def _alone_at_watching(self, owner: str) -> Iterator[Lock]:

@@ -16,7 +16,7 @@ from indexer.common import batches
 from indexer.engines.elastic.bulk import Action, BulkFailure, Guard, guard_of, send
 from indexer.engines.elastic.cluster import explained
 from indexer.engines.elastic.reading import KEEP_ALIVE
-from indexer.engines.elastic.rows import Row
+from indexer.engines.elastic.rows import Row, TopicNames
 from indexer.engines.elastic.user_index import EnrichOptions, UserIndex
 from indexer.engines.elastic.vectors import of_vector
 from indexer.errors import EngineUnavailable, InputError, MappingMismatch, SearchError
@@ -296,12 +296,13 @@ class UserDocuments:
                 cluster.ask(cluster.client.options(ignore_status=404).close_point_in_time, id=opened)
 
 
-def enriched(stored: StoredDocument, labels: Mapping[str, str]) -> Row:
+def enriched(stored: StoredDocument, names: TopicNames) -> Row:
     """Return our object for a mined document, without its vector."""
     topics = [topic.topic_id for topic in stored.topics]
     return {
         "topics": topics,
-        "topic_labels": [labels[topic] for topic in topics if labels.get(topic)],
+        **names.fields(topics),
+        "duplicate_of": stored.duplicate_of or None,
         "keyphrases": list(dict.fromkeys(k.text for k in stored.keyphrases if k.present)),
         "keyphrases_absent": list(dict.fromkeys(k.text for k in stored.keyphrases if not k.present)),
         "hash": stored.document.content_hash,

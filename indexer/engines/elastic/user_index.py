@@ -27,6 +27,8 @@ from indexer.readers.source import SCHEME
 from mappings import KINDS, VectorIndex, enrichment
 
 TEXT_TYPES = ("text", "match_only_text", "keyword", "wildcard")
+NOT_IN_0_1_0 = ("topic_path", "topic_path_ids", "terms", "duplicate_of")  # of our object; they are added
+MIN_DIMS = 64  # any: only the names and types of fields are compared
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 Json = Mapping[str, Any]
@@ -85,30 +87,38 @@ class UserIndex:
         settings = about["settings"]["index"]
         _check_open(name, settings)
         _check_source(name, about["mappings"], settings)
-        added = options.into in about["mappings"].get("properties", {})
-        _check_privileges(cluster, index, WRITE if added else FOUND)
+        added = about["mappings"].get("properties", {}).get(options.into)
+        complete = added and added.get("properties", {}).keys() >= enrichment(MIN_DIMS)["properties"].keys()
+        _check_privileges(cluster, index, WRITE if complete else FOUND)
         for field in options.read:
             _check_field(cluster, index, field, text=field not in options.fields)
         if added:
-            _check_ours(name, options.into, about["mappings"]["properties"][options.into])
+            _check_ours(name, options.into, added)
         return cls(cluster, index, int(settings.get("number_of_shards", 1)), options.into)
 
     def add_field(self, dims: int, vector_index: VectorIndex) -> None:
-        """Add our object to the mapping; an existing one must fit.
+        """Add our object to the mapping, or to one of an earlier version what it lacks; an existing one must fit.
 
         Raises:
             MappingMismatch: It has vectors of another length.
         """
         found = self.cluster.ask(self.cluster.client.indices.get_mapping, index=self.name)
         ours = found[self.name]["mappings"].get("properties", {}).get(self.field)
+        wanted = enrichment(dims, vector_index)
         if ours is None:
-            properties = {self.field: enrichment(dims, vector_index)}
-            self.cluster.ask(self.cluster.client.indices.put_mapping, index=self.name, properties=properties)
-        elif (there := ours["properties"]["vector"]["dims"]) != dims:
+            self._put_mapping(wanted)
+            return
+        if (there := ours["properties"]["vector"]["dims"]) != dims:
             raise MappingMismatch(
                 f"'{self.field}' of '{self.name}' has vectors of {there} numbers, the encoder makes {dims}.",
                 hint="A mapping cannot be changed back. Use the bundle from before, or another name: --into NAME",
             )
+        if lacks := {k: v for k, v in wanted["properties"].items() if k not in ours["properties"]}:
+            self._put_mapping({"properties": lacks})
+
+    def _put_mapping(self, of_field: Json) -> None:
+        properties = {self.field: of_field}
+        self.cluster.ask(self.cluster.client.indices.put_mapping, index=self.name, properties=properties)
 
     @property
     def source(self) -> str:
@@ -190,8 +200,9 @@ def _check_field(cluster: Cluster, index: str, field: str, *, text: bool) -> Non
 
 
 def _check_ours(name: str, field: str, found: Json) -> None:
-    requested = {key: value["type"] for key, value in enrichment(64)["properties"].items()}
-    if {key: value.get("type") for key, value in found.get("properties", {}).items()} != requested:
+    requested = {key: value["type"] for key, value in enrichment(MIN_DIMS)["properties"].items()}
+    types = {key: value.get("type") for key, value in found.get("properties", {}).items()}
+    if types != requested and types != {k: v for k, v in requested.items() if k not in NOT_IN_0_1_0}:
         raise MappingMismatch(
             f"The index '{name}' has a field '{field}' that is not of this program.",
             hint="Choose another name for the object that is added: --into NAME",

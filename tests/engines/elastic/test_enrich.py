@@ -12,6 +12,7 @@ from hash_encoder import HashEncoder
 from services.asking import asked_for
 from services.elastic import EVERY_ELASTICSEARCH, elasticsearch, no_indices
 
+from indexer.catalog.vocabulary import Term
 from indexer.collection import Collection
 from indexer.engines.elastic.user_documents import UserDocuments
 from indexer.engines.elastic.user_index import EnrichOptions
@@ -24,6 +25,7 @@ from indexer.errors import (
     SettingsError,
 )
 from indexer.runs.enrich import Pace
+from mappings import enrichment
 
 NEWS = "test-user-news"
 OPTIONS = EnrichOptions("article.body", "headline", ("year",))
@@ -155,6 +157,24 @@ def test_an_index_is_enriched_kept_up_to_date_and_given_back_as_it_was(client, c
     assert json.dumps(sources(client), sort_keys=True) == json.dumps(expected, sort_keys=True)
     assert collection.topics() == []
     assert collection.enrich(NEWS, OPTIONS).written == 11
+
+
+def test_the_tree_and_the_terms_are_written_also_into_an_object_of_an_earlier_version(client, collection):
+    new = {"topic_path", "topic_path_ids", "terms", "duplicate_of"}
+    earlier = enrichment(HashEncoder().dims)
+    earlier["properties"] = {name: one for name, one in earlier["properties"].items() if name not in new}
+    client.indices.put_mapping(index=NEWS, properties={"indexer": earlier})
+    collection.enrich(NEWS, OPTIONS)
+    flat = ours(client, "n00")
+    assert (flat["topic_path"], flat["topic_path_ids"]) == (flat["topic_labels"], flat["topics"])
+    assert (flat["terms"], flat["duplicate_of"]) == ([], None)
+    space = Term("space", "Outer space", ("solar wind", "solar corona", "magnetic field"), broader="sky")
+    collection.add_terms([Term("sky", "Sky"), space], strict=True)
+    collection.enrich(NEWS, OPTIONS)
+    nested = ours(client, "n00")
+    assert (nested["terms"], nested["topic_path"]) == (["Outer space"], ["Sky", "Sky/Outer space"])
+    assert nested["topic_path_ids"][1].split("/")[1] == nested["topics"][0]
+    assert collection.enrich(NEWS, OPTIONS).nothing_changed
 
 
 def test_what_somebody_writes_meanwhile_is_read_again_and_never_overwritten(client, collection, monkeypatch):
