@@ -69,12 +69,12 @@ def evoc(texts: Sequence[str], vectors: Vectors, number: int, folder: Path) -> A
 
 
 def bertopic(texts: Sequence[str], vectors: Vectors, number: int, folder: Path) -> Answer:
-    return of_bertopic(_bertopic(nr_topics=number + 1 if number else None), texts, vectors)
+    return of_bertopic(default_bertopic(nr_topics=number + 1 if number else None), texts, vectors)
 
 
 def bertopic_levels(texts: Sequence[str], vectors: Vectors, number: int, folder: Path) -> Answer:
     """Its own hierarchy of the topics that it finds, cut where `number` are left."""
-    model = _bertopic()
+    model = default_bertopic()
     found = of_bertopic(model, texts, vectors)["topic_of"]
     joined = model.hierarchical_topics(list(texts)).sort_values("Distance")
     group = {topic: topic for topic in found if topic is not None}
@@ -88,13 +88,14 @@ def bertopic_levels(texts: Sequence[str], vectors: Vectors, number: int, folder:
 def bertopic_zeroshot(texts: Sequence[str], vectors: Vectors, number: int, folder: Path) -> Answer:
     """The topics are the classes; what is not near enough to one has none of them."""
     classes = json.loads((folder / "classes.json").read_text())
-    model = _bertopic(zeroshot_topic_list=classes, zeroshot_min_similarity=ZERO_SHOT)
+    model = default_bertopic(zeroshot_topic_list=classes, zeroshot_min_similarity=ZERO_SHOT)
     found = model.fit_transform(list(texts), vectors)[0]
     place = {name: at for at, name in enumerate(classes)}
     return {"topic_of": [place.get(model.topic_labels_.get(t, "")) for t in found], "words": [], "names": []}
 
 
-def _bertopic(**options: Any) -> Any:
+def default_bertopic(**options: Any) -> Any:
+    """BERTopic with the values that it has by itself, a seed, and the encoder that all models get."""
     from bertopic import BERTopic
     from bertopic.representation import KeyBERTInspired, MaximalMarginalRelevance
     from umap import UMAP
