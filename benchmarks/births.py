@@ -6,8 +6,8 @@ Topics were fitted to 3,000 documents of all other classes. Documents of the cla
 old subjects, and among 500. Then 5,000 documents of classes that were there come in runs of 100 and of 500: what is found
 in them is false. Vectors are those of texts by the product's encoder, groups those of `indexer.topics.births`.
 
-With `--peer`, in the environment of `make bench`, BERTopic does the same on the same vectors: a model of the old ones, one of
-the new ones, and `merge_models` of both. A topic of the second that the first does not have is new.
+With `--peer`, in the environment of `make bench`, BERTopic does the same on the same vectors: a model of the old ones,
+one of the new ones, and `merge_models` of both. A topic of the second that the first does not have is new.
 """
 
 from __future__ import annotations
