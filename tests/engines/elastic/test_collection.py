@@ -178,7 +178,7 @@ def test_names_of_topics_stand_on_documents_and_follow_a_rename(both):
 
 
 def test_what_users_make_of_topics_is_the_same(both, tmp_path):
-    """Corrections, a split, a new subject that is added, and terms of a field."""
+    """Corrections, a split, a new subject that is added, what is undone and hidden, and terms of a field."""
     text = "In bakery {} a sourdough starter needs rye flour, and the oven spring depends on the dough hydration."
     bread = tmp_path / "bread.jsonl"
     bread.write_text("".join(json.dumps({"id": f"b{i}", "text": text.format(i)}) + "\n" for i in range(18)))
@@ -192,7 +192,17 @@ def test_what_users_make_of_topics_is_the_same(both, tmp_path):
         collection.index([bread])
         (rising,) = collection.rising()
         (born,) = collection.add_rising()
+        before = topics_of_documents(collection)
+        collection.merge_topics(law, [born.id])
+        collection.retire_topics([parts[0].id])
+        assert born.id not in {topic.id for topic in collection.topics()}
+        assert [collection.undo_topics()[0].kind for _ in range(2)] == ["retire", "merge"]
+        assert topics_of_documents(collection) == before
+        collection.mark_topic(born.id, "hidden")
+        (facet,) = collection.search("", facets=("topic",)).facets
+        assert {value for value, _, _ in facet.values} == {t.id for t in collection.topics()} - {born.id}
         collection.index([], refit=True)
+        assert collection.topic_tree().by_id[born.id].mark == "hidden"
         topics = {topic.id: topic.label for topic in collection.topics()}
         assert {law, born.id, *(part.id for part in parts)} <= topics.keys()
         assert [weight.topic_id for weight in collection.document("d00").topics] == [law]
