@@ -32,7 +32,7 @@ def check(path, most=100):
         assert isinstance(item, Document | InputError)
         if isinstance(item, Document):
             assert item.id
-            assert item.text.strip()
+            assert item.content.strip()  # a record without a text is its title
             item.content.encode()
             json.dumps(dict(item.meta), allow_nan=False, ensure_ascii=False).encode()
         str(item).encode()
