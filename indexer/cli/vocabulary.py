@@ -33,7 +33,7 @@ def vocabulary() -> None:
 )
 @pass_app
 def list_terms(app: App, as_json: bool) -> None:
-    """List the terms, each with its topic and the number of documents.
+    """List the terms, each with its topic and the number of documents, then the mined topics that no term covers.
 
     \b
     Examples:
@@ -42,12 +42,18 @@ def list_terms(app: App, as_json: bool) -> None:
     """
     with app.collection() as collection:
         terms = collection.vocabulary()
-        sizes = {topic.id: topic.size for topic in collection.topic_tree().topics}
+        tree = collection.topic_tree().shown()
+    sizes = {topic.id: topic.size for topic in tree.topics}
     rows = [
         (term.topic, f"{sizes.get(term.topic, 0):,}", clean(term.label), clean("; ".join(term.synonyms)))
         for term in terms
     ]
     text = table(rows, head=("id", "documents", "term", "synonyms"), right=(1,))
+    others = [topic for topic in tree.leaves if terms and not topic.term]
+    if others:
+        new = [(t.id, f"{t.size:,}", clean(t.label), clean("; ".join(t.phrases[1:]))) for t in others]
+        head = ("id", "documents", "new: not in your vocabulary", "other phrases")
+        text += "\n\n" + table(new, head=head, right=(1,), parts="; ")
     show_result([serialize.term(term, sizes) for term in terms], text or "no terms", as_json=as_json)
 
 

@@ -126,6 +126,7 @@ def with_parents(
     """
     found = {topic.id: replace(topic, parent=parents.get(topic.id)) for topic in topics}
     heads = {topic.id: topic.label if topic.label_locked else topic.label.split(JOINT)[0] for topic in topics}
+    taken = {topic.label.casefold() for topic in topics}
     waiting = set(parents.values())
     while waiting:
         ready = {
@@ -135,7 +136,7 @@ def with_parents(
             below = [found[at] for at, above in parents.items() if above == id_]
             below.sort(key=lambda topic: (-topic.size, topic.id))
             label, locked = kept.get(id_, ("", False))
-            label = label or parent_label([heads[topic.id] for topic in below])
+            label = label or parent_label([heads[topic.id] for topic in below], taken)
             heads[id_] = label if locked else heads[below[0].id]
             centroid = np.average([t.centroid for t in below], axis=0, weights=[t.size + 1 for t in below])
             found[id_] = Topic(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import NamedTuple
@@ -233,14 +233,16 @@ def lasting(phrases: Sequence[str], label: str, before: str) -> tuple[tuple[str,
     return (*phrases[best : best + 1], *phrases[:best], *phrases[best + 1 :]), before
 
 
-def parent_label(heads: Sequence[str]) -> str:
-    """A heading for a parent, made of a name for each of its subtopics, the largest first.
+def parent_label(heads: Sequence[str], taken: Container[str] = ()) -> str:
+    """A heading for a parent, made of a name for each of its subtopics, the largest first; none of those taken.
 
     A phrase of the collection seldom covers them all: three topics of physics had "energetic particles". So the names of
     the largest two are joined, and of the third where there is room.
     """
     two, three = JOINT.join(heads[:2]), JOINT.join(heads[:3])
-    return three if len(three) <= ROOM else two
+    first = three if len(three) <= ROOM else two
+    others = (JOINT.join(heads[:number]) for number in range(2, len(heads) + 1))
+    return next((label for label in (first, *others) if label.casefold() not in taken), first)
 
 
 def interleaved(phrases: Iterable[Sequence[str]]) -> tuple[str, ...]:

@@ -181,7 +181,11 @@ def test_a_vocabulary_is_added_listed_and_removed(run, own, tmp_path):
     assert (term["label"], term["synonyms"][0], term["key"]) == ("Robotics", "robot arm", "Robotics")
     assert term["documents"] > 0
     assert [row["term"] for row in as_json(run("topics", "--json", home=own)) if row["term"]] == ["Robotics"]
-    assert "Robotics" in run("topics", "vocabulary", home=own).stdout
+    listed, new = run("topics", "vocabulary", home=own).stdout.split("new: not in your vocabulary")
+    assert "Robotics" in listed
+    mined = [topic["label"] for topic in as_json(run("topics", "--json", home=own)) if not topic["term"]]
+    assert mined
+    assert all(label in new for label in mined)
     file.write_text("name\nRobotics\n", encoding="utf-8")
     refused = run("topics", "vocabulary", "add", str(file), home=own)
     assert f"{file}:1: the columns must be" in refused.stderr

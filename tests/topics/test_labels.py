@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from indexer.topics.labels import LabelMaker, PhraseCount, best_surface, label_of, lasting, mined_label
+from indexer.topics.labels import (
+    LabelMaker,
+    PhraseCount,
+    best_surface,
+    label_of,
+    lasting,
+    mined_label,
+    parent_label,
+)
 
 DIMS = 8
 
@@ -169,3 +177,9 @@ def test_a_joined_name_stays_while_all_its_parts_lead():
     assert lasting(phrases, "Star", "Star · comet")[1] == "Star · comet"
     assert mined_label("Planet · comet", phrases) == "Planet · comet"
     assert mined_label("Planet · dust", phrases) == mined_label("", phrases) == "Star"
+
+
+def test_a_parent_is_not_named_like_a_topic():
+    heads = ["Solar wind", "Corona", "A very long name of a topic about the sun and its planets"]
+    assert parent_label(heads) == "Solar wind · Corona"
+    assert parent_label(heads, {"solar wind · corona"}) == " · ".join(heads)

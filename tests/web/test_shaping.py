@@ -134,3 +134,16 @@ def test_a_topic_is_hidden_by_its_form_and_shown_again_by_the_api(client):
     assert (answer.status_code, answer.json()["mark"]) == (200, None)
     assert shape(client).keys() == topics.keys()
     assert client.patch(f"/api/topics/{id_}", json={}).status_code == 422
+
+
+def test_the_page_shows_what_is_rising_and_makes_it_a_topic(client, nested, tmp_path):
+    bakery = "In bakery {} a sourdough starter needs rye flour, and the oven spring depends on the dough hydration."
+    assert seen(client, "/topics").xpath("//*[@id='rising']") == []
+    bread = [{"id": f"bread{i}", "text": bakery.format(i)} for i in range(18)]
+    done(client, client.post("/api/documents", json=bread))
+    (rising,) = client.get("/api/topics/rising").json()
+    shown = one(seen(client, "/topics"), "//section[@aria-labelledby='rising']")
+    assert text(one(shown, ".//li/bdi")) == rising["label"]
+    sent(client, send(client, seen(client, "/topics"), "/topics/rising"))
+    assert rising["label"] in [label for label, _, _ in shape(client).values()]
+    assert client.get("/api/topics/rising").json() == []

@@ -93,6 +93,7 @@ def topics(request: Request, served: Shared, reader: Reader, sort: str = "", ord
         info=served.collection.engine.info(),
         activity=current_activity(served),
         undoable=_undoable(served),
+        rising=served.collection.rising(),
         hidden=[topic for topic in tree.topics if topic.mark == "hidden"],
     )  # fmt: skip
 
@@ -325,6 +326,12 @@ def mark(
 ) -> Response:
     """Pin it, hide it, or neither."""
     return _tried(request, served, writer, id, lambda: _to(served.collection.mark_topic(id, mark)))
+
+
+@router.post("/topics/rising")
+def add_rising(served: Shared, writer: FormWriter, number: Annotated[int, Form(ge=1)]) -> Response:
+    """Make a topic of a rising subject: a task."""
+    return to_task(topic_work.add_rising(served, [number]))
 
 
 @router.post("/topics/undo")
