@@ -368,7 +368,7 @@ class QueryMethods(OpenCollection):
     # -- topics ---------------------------------------------------------------------------------------------
 
     def topics(self) -> list[Topic]:
-        """The topics that documents have, largest first."""
+        """The topics that documents have: pinned ones, then the others, the largest first."""
         return list(self.topic_tree().leaves)
 
     def topic_tree(self) -> TopicTree:

@@ -138,7 +138,7 @@ def _within(vectors: Floats, topic: Sequence[LabelCandidate], near: float) -> ND
 def _joined(phrases: Sequence[str], found: Sequence[LabelCandidate], near: float) -> str:
     """The first phrase, and those that together with it cover most of the topic, until that is enough."""
     at = {candidate.surface: place for place, candidate in enumerate(found)}
-    known = [phrase for phrase in phrases if phrase in at]
+    known = [phrase for phrase in phrases[:LASTING] if phrase in at]  # later ones cover more, and say less
     if not known:
         return label_of(phrases)
     within = _within(np.stack([found[at[phrase]].vector for phrase in known]), found, near)
