@@ -181,7 +181,7 @@ def require(*modules: str, extra: str, purpose: str, error: type[IndexerError] =
     if missing:
         raise error(
             f"{purpose} needs the extra '{extra}'. Not installed: {', '.join(missing)}.",
-            hint=f'pip install "indexer[{extra}]"',
+            hint=f'In the folder of the program: make install, or pip install ".[{extra}]"',
             missing=missing,
         )
 

@@ -221,7 +221,7 @@ def _postgres_engine(url: URL) -> Engine:
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise CatalogError(
             f"The driver for {masked(url.drivername)} is not installed: {error}.",
-            hint='pip install "indexer[postgres]"',
+            hint='In the folder of the program: make install, or pip install ".[postgres]"',
         ) from error
 
 

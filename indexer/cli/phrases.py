@@ -114,7 +114,7 @@ def format_phrases(rows: Sequence[tuple[PhraseRow, float]], labels: serialize.La
             f"{score:.3f}",
             clean(serialize.surface(row)),
             f"{row.documents:,}",
-            clean(", ".join(labels.get(id_, id_) for id_ in row.topics[:3])),
+            clean(", ".join(labels[id_] for id_ in row.topics if id_ in labels)),
         )
         for row, score in rows
     ]

@@ -22,6 +22,8 @@ from indexer.topics.hierarchy import TopicTree, renamed
 from indexer.topics.history import is_address
 from indexer.topics.naming import WITHDRAWN, by_model
 
+MOST_PARTS = 10  # that a topic is split into
+
 T = TypeVar("T")
 
 
@@ -149,6 +151,7 @@ class TopicMethods(QueryMethods):
             )
         if tree.subtopics(id_):
             raise QueryError(f"'{tree.by_id[id_].label}' ({id_}) has subtopics already.")
+        check_parts(parts)
         before = {topic.id for topic in tree.topics} - {id_}
         self._shape(
             "split", {"topic": id_, "parts": parts}, progress, lambda shaper: shaper.split(id_, parts)
@@ -229,6 +232,11 @@ class TopicMethods(QueryMethods):
         Raises:
             NotFound: There is nothing to undo.
         """
+        if self.last_act() is None:
+            raise NotFound(
+                "There is nothing to undo.",
+                hint="Merging, splitting, moving, adding, retiring can be, until the next fit; pin and hide have --undo.",
+            )
         act, changed = self._shape("undo", {}, progress, Shaper.undo)
         topics = self.topic_tree().by_id
         return act, [topics[id_] for id_ in changed if id_ in topics]
@@ -269,9 +277,25 @@ class TopicMethods(QueryMethods):
             complete_switch(self.settings, self.catalog)
             check_live(self.engine)
             run = self.catalog.start_run(self.name, kind, options, lock=lock)
-            done = act(Shaper(self.engine, self.catalog, self.name, run, self._mining(), progress))
-            self.catalog.finish_run(run, "finished", {"documents": done} if isinstance(done, int) else {})
+            try:
+                done = act(Shaper(self.engine, self.catalog, self.name, run, self._mining(), progress))
+            except (QueryError, NotFound) as error:  # refused before anything was changed
+                self.catalog.finish_run(run, "failed", {}, str(error))
+                raise
+            self.catalog.finish_run(
+                run, "finished", {"documents": done} if isinstance(done, int) else {"shaped": 1}
+            )
         return done
+
+
+def check_parts(number: int) -> None:
+    """Refuse a number of parts that a topic cannot be split into.
+
+    Raises:
+        QueryError: It is not 2 to `MOST_PARTS`.
+    """
+    if not 2 <= number <= MOST_PARTS:
+        raise QueryError(f"A topic is split into 2 to {MOST_PARTS} parts, not {number}.")
 
 
 def _another(topics: Sequence[Topic], id_: str, label: str) -> Topic | None:

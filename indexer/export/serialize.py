@@ -125,7 +125,7 @@ def phrase(of: PhraseRow, score: float, labels: Labels) -> dict[str, Any]:
         "phrase": surface(of),
         "score": rounded(score),
         "documents": of.documents,
-        "topics": [{"id": id_, "label": labels.get(id_, id_)} for id_ in of.topics],
+        "topics": [{"id": id_, "label": labels[id_]} for id_ in of.topics if id_ in labels],
         "surfaces": list(of.surfaces),
         "id": of.phrase_id,
     }

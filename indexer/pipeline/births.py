@@ -63,6 +63,22 @@ def keep_up(engine: Engine, catalog: Catalog, collection: str) -> None:
         catalog.add_to_fit(collection, live.run, {KEPT_AS: found, SEEN: came})
 
 
+def carry_over(
+    catalog: Catalog, collection: str, source: str, target: str, born: Sequence[Rising] = ()
+) -> None:
+    """Keep what was found with one fit for another one that a user has made of it.
+
+    Args:
+        source, target: Runs of the fits.
+        born: Are topics now.
+    """
+    info = next((fit.info for fit in catalog.fits(collection) if fit.run == source), {})
+    if KEPT_AS in info:
+        gone = {one.documents for one in born}
+        left = [one for one in info[KEPT_AS] if tuple(one["documents"]) not in gone]
+        catalog.add_to_fit(collection, target, {KEPT_AS: left, SEEN: info.get(SEEN, 0)})
+
+
 def since(named: NamedFit) -> str:
     """The run that fitted the topics: documents of later runs are new to them."""
     return named.fitted or named.run

@@ -383,7 +383,9 @@ class Finisher:
             label = self._labels.get(id_) or label_of(phrases)
             if old and not locked:
                 phrases, label = lasting(phrases, label, old.label)
-            if old and (locked or not rename):
+            if old and (
+                locked or not rename or named.ids.count(id_) > 1
+            ):  # one that users merged keeps its name
                 label = old.label
             topics.append(
                 Topic(

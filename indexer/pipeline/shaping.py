@@ -12,7 +12,7 @@ from indexer.catalog.entries import LineageEntry, topic_id
 from indexer.common import Floats, batches, unit
 from indexer.engines.base import Filter
 from indexer.errors import NotFound, QueryError
-from indexer.pipeline.births import Rising, leading_phrases, since
+from indexer.pipeline.births import Rising, carry_over, leading_phrases, since
 from indexer.pipeline.finalize import Finisher
 from indexer.pipeline.topic_fit import CHUNK
 from indexer.records import Vector
@@ -86,7 +86,7 @@ class Shaper(Finisher):
             placed={**live.placed, **topics},
             act=self._act(live, "merge" if merged else "move", [*merged.values(), *merged] or [*topics]),
         )
-        save_fit(self.catalog, self.collection, moved, sample="", documents=0)
+        self._save(moved, 0)
         self.install(moved, self._write_topics(moved, {}, rename=False))
 
     def bear(self, births: Sequence[Rising]) -> int:
@@ -119,7 +119,7 @@ class Shaper(Finisher):
         )
         documents = sorted(self.catalog.ids(self.ledger, state="done", after=since(live)))
         leading = dict(zip(ids, (one.phrases for one in births), strict=True))
-        self._assign_again(named, documents, leading, rename=False)
+        self._assign_again(named, documents, leading, rename=False, born=births)
         return len(documents)
 
     def split(self, topic: str, number: int) -> int:
@@ -216,13 +216,11 @@ class Shaper(Finisher):
         live = self._live()
         act = last_act(self.catalog, self.collection)
         if act is None:
-            raise NotFound(
-                "There is nothing to undo.",
-                hint="Merging, splitting, moving and adding can be undone until topics are fitted again.",
-            )
+            raise NotFound("There is nothing to undo.")
         earlier = saved_fit(self.catalog, self.collection, act.before)
         back = {*earlier.ids, *earlier.parents.values()}
-        went = {entry.new_id: entry.old_id for entry in live.lineage if entry.kind == "split"}
+        gone = {*live.ids, *live.parents.values()} - back
+        went = {id_: self._whole(id_) for id_ in gone}
         restored = replace(
             earlier,
             run=self.run,
@@ -230,10 +228,8 @@ class Shaper(Finisher):
             lineage=(
                 *(LineageEntry(self.run, id_, id_, "kept", 1.0) for id_ in sorted(back)),
                 *(
-                    LineageEntry(self.run, id_, went[id_], "hand", 1.0)
-                    if id_ in went
-                    else LineageEntry(self.run, id_, None, "retired")
-                    for id_ in sorted({*live.ids, *live.parents.values()} - back)
+                    LineageEntry(self.run, id_, whole, "hand" if whole else "retired", 1.0 if whole else 0.0)
+                    for id_, whole in sorted(went.items())
                 ),
             ),
         )
@@ -243,7 +239,17 @@ class Shaper(Finisher):
         documents = sorted(id_ for id_, _ in self.engine.scan(None, having))
         self._name_as_before(act)
         self._assign_again(restored, documents, {}, rename=False)
+        carry_over(self.catalog, self.collection, earlier.run, self.run)
         return act, tuple(sorted(changed & set(earlier.ids)) or act.topics)
+
+    def _whole(self, part: str) -> str | None:
+        """The topic that a part was split from; None where it was not."""
+        split = (
+            e.old_id
+            for e in self.catalog.lineage(self.collection, part)
+            if e.kind == "split" and e.new_id == part
+        )
+        return next(split, None)
 
     def _name_as_before(self, act: Act) -> None:
         known = {entry.id: entry for entry in self.catalog.topics(self.collection)}
@@ -280,9 +286,10 @@ class Shaper(Finisher):
         leading: Mapping[str, tuple[str, ...]],
         *,
         rename: bool,
+        born: Sequence[Rising] = (),
     ) -> None:
         """Save a changed fit, give these documents their topics by it, and make it the live one."""
-        save_fit(self.catalog, self.collection, named, sample="", documents=len(documents))
+        self._save(named, len(documents), born)
         for some in batches(documents, CHUNK):  # killed from here on, the next run finishes these documents
             self.catalog.mark(self.ledger, some, state="mined")
         touched: set[str] = set()
@@ -290,6 +297,11 @@ class Shaper(Finisher):
         self._consolidate(touched)
         self.install(named, self._write_topics(named, leading, rename=rename))
         self._mark_done(documents, named)
+
+    def _save(self, named: NamedFit, documents: int, born: Sequence[Rising] = ()) -> None:
+        save_fit(self.catalog, self.collection, named, sample="", documents=documents)
+        if named.act:
+            carry_over(self.catalog, self.collection, named.act.before, named.run, born)
 
     def _place_of(self, birth: Rising, live: NamedFit) -> tuple[Floats, Floats]:
         """The direction of a subject in the space of the fit, float32 [p], and its centroid, float32 [dims]."""
@@ -322,7 +334,7 @@ class Shaper(Finisher):
         """Parents that are gone lead to the topics that were below them, or to what these were merged into."""
         for parent in sorted(gone):
             for topic in sorted({moved.get(id_, id_) for id_ in live.groups()[parent]} - retired):
-                yield LineageEntry(self.run, parent, topic, "hand", 1.0)
+                yield LineageEntry(self.run, parent, topic, "merged")
 
 
 def _changed(one: NamedFit, other: NamedFit) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from heapq import nsmallest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.catalog import Catalog
 from indexer.catalog.corrections import Correction
@@ -32,7 +33,7 @@ from indexer.topics.lineage import (
     trace,
     trace_parents,
 )
-from indexer.topics.models.base import Sample, TopicFit
+from indexer.topics.models.base import Sample, TopicFit, mapped_unit
 from indexer.topics.models.registry import DEFAULT, TopicModel, TopicRequest, topic_model
 from indexer.topics.vocabulary import Seeds, broader_groups, with_terms
 
@@ -72,7 +73,7 @@ class TopicFitter:
         self._run = run
         self._model = model
         self._encode = encode
-        self._there: list[str] = []  # ids of the topics that `Sample.before` numbers
+        self._there: list[str] = []  # ids of the topics of the directions that `Sample.before` numbers
         self.read: dict[str, MinedRows] = {}  # the sampled documents as they were read; up to 150 MB
 
     def fit(
@@ -85,7 +86,7 @@ class TopicFitter:
             live: The fit that they are of, if it is in the same space, too.
         """
         ids = without_duplicates(self._engine, sample_ids(self._catalog, self._ledger))
-        rows, sample = self._sample(ids, again=live is not None and not live.outdated)
+        rows, sample = self._sample(ids, None if live is None or live.outdated else live)
         if sample is None:
             return None
         shaped = live is not None and live.shaped and request.number in (None, live.requested)
@@ -317,11 +318,11 @@ class TopicFitter:
         yield from (LineageEntry(run, None, names[n], "born") for n in continued.new)
         yield from (LineageEntry(run, old[o].id, None, "retired") for o in continued.retired)
 
-    def _sample(self, ids: Sequence[str], *, again: bool) -> tuple[list[MentionRow], Sample | None]:
+    def _sample(self, ids: Sequence[str], live: NamedFit | None) -> tuple[list[MentionRow], Sample | None]:
         """The best phrases of the documents that have any: their rows without vectors, and their vectors.
 
         Args:
-            again: The documents have topics, which are wanted too.
+            live: By which the documents have topics, where these are wanted too.
         """
         rows: list[MentionRow] = []
         vectors: list[Floats] = []
@@ -344,13 +345,24 @@ class TopicFitter:
             topics.append(stored.topics[0].topic_id if stored.topics else "")
         if not rows:
             return [], None
-        self._there = there = sorted({*topics} - {""})
-        before = np.array([there.index(topic) if topic else -1 for topic in topics])
+        before = _directions(topics, np.stack(documents), live) if live and any(topics) else None
+        self._there = list(live.ids) if live else []
         return rows, Sample(
             *(np.concatenate(vectors), np.array(weights, np.float32), np.array(document)),
             documents=np.stack(documents),
-            before=before if again and there else None,
+            before=before,
         )
+
+
+def _directions(topics: Sequence[str], documents: Floats, live: NamedFit) -> NDArray[np.intp]:
+    """The direction of the live fit that each document has its topic from; -1 without one: int [m].
+
+    A merged topic has several, and their mean would be near to few of its documents.
+    """
+    near = mapped_unit(documents, live.fit.mean, live.fit.projection) @ live.fit.mapped.T
+    own = np.array(live.ids)[None] == np.array(topics)[:, None]
+    found: NDArray[np.intp] = np.where(own.any(axis=1), np.where(own, near, -np.inf).argmax(axis=1), -1)
+    return found
 
 
 def sample_ids(catalog: Catalog, ledger: str) -> list[str]:

@@ -13,6 +13,7 @@ from indexer.engines.base import SignificantKeyphrase
 from indexer.errors import NotFound, QueryError
 from indexer.records import StoredDocument, Topic
 from indexer.topics.hierarchy import TopicTree
+from indexer.topics.labels import JOINT
 
 
 def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: str) -> list[str]:
@@ -44,7 +45,12 @@ def topic_ids(name: str, topics: Sequence[Topic], catalog: Catalog, collection: 
                 f"Topic {wanted} '{entry.label}' has retired, and no topic continues it.",
                 command=f"Its history: indexer topics history {wanted}",
             )
-    near = get_close_matches(name, [topic.label for topic in topics], n=3, cutoff=0.4)
+    first = [topic.id for topic in topics if topic.label.split(JOINT)[0].casefold() == name.casefold()]
+    if len(first) == 1:
+        return first
+    labels = [topic.label for topic in topics]
+    holding = [label for label in labels if name.strip() and name.casefold() in label.casefold()]
+    near = holding[:3] or get_close_matches(name, labels, n=3, cutoff=0.4)
     raise NotFound(
         f"There is no topic '{name}' in collection '{collection}'.",
         hint=f"Did you mean: {', '.join(near)}?" if near else "",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from indexer.collection.topics import check_parts
 from indexer.errors import NotFound, QueryError
 from indexer.export.formatting import count
 from indexer.protocols import Progress
@@ -58,8 +59,10 @@ def split(served: Served, name: str, parts: int) -> Task:
 
     Raises:
         NotFound: There is no such topic.
+        QueryError: So many parts are not possible.
     """
     topic = served.collection.topic_tree().by_id[served.collection.topic_id(name)]
+    check_parts(parts)
 
     def part(progress: Progress) -> Result:
         found = served.collection.split_topic(topic.id, parts, progress=progress)

@@ -76,3 +76,16 @@ def test_a_run_makes_new_topics_where_the_setting_says_so(reports, tmp_path, mon
         (topic,) = [topic for topic in collection.topics() if topic.id not in before]
         assert (topic.size, report.notes) == (18, [f"New topics: {topic.label}"])
         assert collection.index([]).notes == []
+
+
+def test_a_subject_is_rising_again_when_its_topic_is_undone_and_after_other_acts(reports, tmp_path):
+    reports.index([write(tmp_path / "b.jsonl", about_bread())])
+    (bread,) = reports.rising()
+    one, other, _ = (topic.id for topic in reports.topics())
+    reports.merge_topics(one, [other])
+    assert reports.rising() == [bread]
+    reports.add_rising([1])
+    assert reports.rising() == []
+    reports.undo_topics()
+    assert reports.rising() == [bread]
+    assert len(reports.add_rising([1])) == 1

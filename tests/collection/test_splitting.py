@@ -72,9 +72,35 @@ def test_parts_have_the_parent_and_the_larger_one_the_name_of_the_whole(reports,
 
 def test_what_cannot_be_split_is_refused_and_stays(reports):
     before = [(topic.id, topic.size) for topic in reports.topics()]
-    with pytest.raises(QueryError, match="do not fall into 30 parts"):
+    with pytest.raises(QueryError, match="2 to 10 parts, not 30"):
         reports.split_topic(before[0][0], 30)
     reports.index([], topics=3, levels="2,3", refit=True)
     (parent,) = reports.topic_tree().parents
     with pytest.raises(QueryError, match="has subtopics already"):
         reports.split_topic(parent.id)
+
+
+def test_a_merge_and_a_split_both_stay_in_refits_and_corrections(reports):
+    one, other, third = (topic.id for topic in reports.topics())
+    merged, _ = reports.merge_topics(one, [other])
+    parts = [part.id for part in reports.split_topic(third)]
+
+    def shape():
+        return {topic.id: (topic.label, topic.size) for topic in reports.topics()}
+
+    before = shape()
+    assert before[one] == (merged.label, merged.size)
+    for _ in range(2):
+        reports.index([], refit=True)
+        assert shape() == before
+    document = next(s.document.id for s in reports.documents() if s.topics[0].topic_id == parts[0])
+    reports.correct_topic(parts[0], [document])
+    assert shape()[one] == before[one]
+    assert shape().keys() == before.keys()
+
+
+def test_a_merged_topic_keeps_its_name_in_a_refit(reports):
+    one, other, _ = (topic.id for topic in reports.topics())
+    label = reports.merge_topics(one, [other])[0].label
+    reports.index([], refit=True)
+    assert reports.topic_tree().by_id[one].label == label

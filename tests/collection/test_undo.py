@@ -84,8 +84,29 @@ def test_acts_are_undone_one_after_the_other_the_last_one_first(reports):
     for before in reversed(states):
         reports.undo_topics()
         assert state(reports) == before
+    runs = len(reports.catalog.runs(reports.name))
     with pytest.raises(NotFound, match="nothing to undo"):
         reports.undo_topics()
+    assert len(reports.catalog.runs(reports.name)) == runs
+
+
+def test_a_part_leads_to_the_whole_also_when_more_is_undone_before(reports):
+    whole = reports.topics()[0].id
+    parts = [topic.id for topic in reports.split_topic(whole)]
+    reports.merge_topics(parts[0], [reports.topics()[-1].id])
+    reports.undo_topics()
+    reports.undo_topics()
+    assert reports.topic_id(parts[1]) == whole
+
+
+def test_a_refused_act_is_a_failed_run_with_its_reason(tmp_path):
+    with opened(tmp_path / "home") as collection:
+        collection.index([write(tmp_path / "a.jsonl", made(12))], topics=3)
+        with pytest.raises(QueryError, match="do not fall into 10 parts"):
+            collection.split_topic(collection.topics()[0].id, 10)
+        run = collection.catalog.runs(collection.name)[0]
+        assert (run.kind, run.state) == ("split", "failed")
+        assert "do not fall" in run.error
 
 
 def test_documents_that_came_after_a_merge_get_the_topics_that_are_back(reports, tmp_path):

@@ -123,7 +123,7 @@ def test_parquet_without_pyarrow_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(PackageMissing, match="pyarrow") as caught:
         tables.as_parquet([], ["a"])
-    assert caught.value.hint == 'pip install "indexer[parquet]"'
+    assert caught.value.hint == 'In the folder of the program: make install, or pip install ".[parquet]"'
     with pytest.raises(PackageMissing, match="pyarrow"):
         tables.writer_for(Path("a.parquet"))
 

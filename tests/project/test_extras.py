@@ -46,7 +46,7 @@ def test_the_error_names_the_extra_the_modules_and_the_command(monkeypatch: pyte
     with pytest.raises(PackageMissing) as caught:
         require("json", "torch", extra="train", purpose="Training")
     assert str(caught.value) == "Training needs the extra 'train'. Not installed: torch."
-    assert caught.value.hint == 'pip install "indexer[train]"'
+    assert caught.value.hint == 'In the folder of the program: make install, or pip install ".[train]"'
     assert caught.value.facts == {"missing": ["torch"]}
 
 
@@ -58,7 +58,7 @@ def test_a_backend_without_its_library_is_unavailable(
     bundle = Registry(tmp_path).get("minilm-base")
     with pytest.raises(BackendUnavailable, match="extra 'train'") as caught:
         make_backend(bundle, name, home=tmp_path, threads=1)
-    assert caught.value.hint == 'pip install "indexer[train]"'
+    assert caught.value.hint == 'In the folder of the program: make install, or pip install ".[train]"'
 
 
 @pytest.mark.slow
@@ -80,7 +80,10 @@ def test_a_command_that_trains_names_the_extra_and_starts_nothing(
 ) -> None:
     done = run(tmp_path / "home", *arguments)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.splitlines()[-1] == 'pip install "indexer[train]"'
+    assert (
+        done.stderr.splitlines()[-1]
+        == 'In the folder of the program: make install, or pip install ".[train]"'
+    )
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "home").exists()
 
@@ -99,5 +102,5 @@ def test_a_server_whose_client_is_missing_names_the_extra(
 ) -> None:
     done = run(tmp_path / "home", *arguments, **environment)
     assert done.returncode in (1, 2)
-    assert f'pip install "indexer[{extra}]"' in done.stderr
+    assert f'pip install ".[{extra}]"' in done.stderr
     assert "Traceback" not in done.stderr

@@ -107,6 +107,8 @@ def done(run: Run) -> str:
         return run.error
     if reason := run.counts.get("reason"):
         return f"{run.counts.get('verdict', '')}: {reason}"
+    if run.counts.get("shaped"):
+        return "topics changed"
     counts = [f"{run.counts[name]:,} {name}" for name in COUNTS if run.counts.get(name)]
     if run.counts.get("new_fit"):
         counts.append(f"{count(run.counts['topics'], 'topic')} found")

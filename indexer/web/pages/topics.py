@@ -294,11 +294,7 @@ def merge(
 
 @router.post("/topics/{id}/split")
 def split(
-    request: Request,
-    served: Shared,
-    writer: FormWriter,
-    id: str,
-    parts: Annotated[int, Form(ge=2, le=10)] = 2,
+    request: Request, served: Shared, writer: FormWriter, id: str, parts: Annotated[int, Form()] = 2
 ) -> Response:
     """Part it by its documents: a task."""
     return _tried(request, served, writer, id, lambda: to_task(topic_work.split(served, id, parts)))
