@@ -145,7 +145,7 @@ def test_searching_and_reading_without_scripts(browser, address):
     page.click("nav >> text=Topics")
     page.click("tbody a >> nth=0")
     assert page.inner_text("#leading") == "Leading phrases"
-    page.click("text=Rename or merge")
+    page.click("text=Change this topic")
     assert page.locator("select[name=into]").is_visible()
     context.close()
 
@@ -236,7 +236,7 @@ def test_a_phrase_of_a_topic_leads_to_what_is_like_it(page):
 
 def test_a_topic_is_renamed(page):
     page.goto("/topics/t-000002")
-    page.click("text=Rename or merge")
+    page.click("text=Change this topic")
     page.fill("#label", "Waves & <ice>")
     page.click("button:text-is('Rename')")
     assert page.inner_text("h1") == "Waves & <ice>"
