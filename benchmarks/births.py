@@ -126,6 +126,7 @@ class MergeModels:
 
     def _model(self, rows: NDArray[np.intp]) -> Any:
         model = default_bertopic()
+        model.representation_model = None  # a model without a topic could not be merged with other names
         model.fit([self._texts[at] for at in rows], self._vectors[rows])
         return model
 
